@@ -33,7 +33,7 @@ def play(pipe: Path) -> None:
 def act(order: dict[str, Any], number: int, watch: SessionWatcher) -> None:
     match order:
         case {"kind": kind, "body": body}:
-            watch.told(told(kind, number, **body))
+            watch.on_record(told(kind, number, **body))
         case {"say": text}:
             watch.say(text)
         case {"crash": why}:
@@ -58,7 +58,7 @@ async def decide(watch: SessionWatcher, person: Person, detail: str) -> bool | s
 
             async def decide_elsewhere() -> None:
                 async for _ in signals:
-                    watch.told(told("gate_decided", 0, gate="amendment", id="amendment", decision="approved"))
+                    watch.on_record(told("gate_decided", 0, gate="amendment", id="amendment", decision="approved"))
 
             tasks.start_soon(decide_elsewhere)
             decided.append(await person.decide(GateKind.AMENDMENT, detail))

@@ -187,7 +187,7 @@ def test_the_closing_lines_go_to_stderr_with_json_output(
 def test_without_a_terminal_the_end_is_shown_only_by_the_closing_lines(capsys: pytest.CaptureFixture[str]) -> None:
     with watching(as_json=False) as watch:
         for one in records(WHOLE):
-            watch.told(one)
+            watch.on_record(one)
         watch.say("note: \x1b[2J")
     out, err = capsys.readouterr()
     assert f"session {ID}: fix add" in out
@@ -206,18 +206,18 @@ def after_every_timer(capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_a_slow_check_is_announced_while_it_runs(capsys: pytest.CaptureFixture[str]) -> None:
     plain = PlainLines(slow_secs=0)
-    plain.told(record(running("tests", "baseline")))
+    plain.on_record(record(running("tests", "baseline")))
     assert after_every_timer(capsys) == "  … tests (baseline)\n"
-    plain.told(record(checked("tests", "pass", "baseline")))
+    plain.on_record(record(checked("tests", "pass", "baseline")))
     assert after_every_timer(capsys) == "  ✓ tests: pass (baseline) 1.2 s\n"
 
 
 def test_a_fast_check_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
     plain = PlainLines(slow_secs=3600)
     with plain.written():
-        plain.told(record(running("tests")))
-        plain.told(record(checked("tests", "pass")))
-        plain.told(record(running("lint")))
+        plain.on_record(record(running("tests")))
+        plain.on_record(record(checked("tests", "pass")))
+        plain.on_record(record(running("lint")))
     assert after_every_timer(capsys) == "  ✓ tests: pass 1.2 s\n"
 
 
@@ -227,7 +227,7 @@ def test_with_json_every_event_is_one_line_and_text_for_people_goes_to_stderr(
 ) -> None:
     with watching(as_json=True) as watch:
         for one in records(VERIFIED):
-            watch.told(one)
+            watch.on_record(one)
         watch.say("note: for a person")
     out, err = capsys.readouterr()
     assert [json.loads(line)["type"] for line in out.splitlines()] == [event.type() for event in VERIFIED]
@@ -240,7 +240,7 @@ def test_a_closed_output_pipe_does_not_stop_the_session(tmp_path: Path) -> None:
         "import sys\nfrom donewhen.cli.views.session_audience import watching\n"
         "from recorded_session import WHOLE, records\n"
         "with watching(as_json=True) as watch:\n    for _ in range(300):\n        for one in records(WHOLE):\n"
-        "            watch.told(one)\nsys.stderr.write('to the end')\n"
+        "            watch.on_record(one)\nsys.stderr.write('to the end')\n"
     )
     environment = {"PYTHONPATH": str(Path(__file__).parent)}
     with subprocess.Popen(

@@ -12,7 +12,7 @@ from donewhen.errors import BadInput
 from donewhen.judge.contract import Check
 from donewhen.judge.detect import Proposal, Proposed
 from donewhen.judge.verdict import CheckStatus, Result, Verdict
-from donewhen.session.check.init_contract import ContractProposal, extended, settled, unable, write
+from donewhen.session.check.init_contract import ContractProposal, after_trial, extended, start_problem, write
 
 TESTS = Proposed(Check(name="tests", command="pytest -q"), "because \x1b[31m of\nit")
 SLOW = Proposed(Check(name="slow", command="mvn test", dir="sub", timeout_secs=600), "pom.xml", "lint")
@@ -138,8 +138,8 @@ def result(status: CheckStatus, tail: str = "", duration_ms: int = 10, **more: o
     ],
 )  # fmt: skip
 def test_a_missing_tool_is_distinguished_from_a_red_check(tail: str) -> None:
-    assert unable(result(CheckStatus.FAIL, tail))
-    assert not unable(result(CheckStatus.PASS, tail))
+    assert start_problem(result(CheckStatus.FAIL, tail))
+    assert not start_problem(result(CheckStatus.PASS, tail))
 
 
 @pytest.mark.parametrize(
@@ -152,21 +152,21 @@ def test_a_missing_tool_is_distinguished_from_a_red_check(tail: str) -> None:
     ],
 )
 def test_a_red_check_is_not_mistaken_for_a_missing_tool(tail: str) -> None:
-    assert unable(result(CheckStatus.FAIL, tail)) == ""
+    assert start_problem(result(CheckStatus.FAIL, tail)) == ""
 
 
 def test_a_check_that_could_not_start_gives_its_reason() -> None:
     assert (
-        unable(result(CheckStatus.INFRA, "sh: a: not found\n", reasons=("exit code 127",)))
+        start_problem(result(CheckStatus.INFRA, "sh: a: not found\n", reasons=("exit code 127",)))
         == "exit code 127; sh: a: not found"
     )
-    assert unable(result(CheckStatus.INFRA, "sh: nothing there")) == "sh: nothing there"
-    assert unable(result(CheckStatus.INFRA))
+    assert start_problem(result(CheckStatus.INFRA, "sh: nothing there")) == "sh: nothing there"
+    assert start_problem(result(CheckStatus.INFRA))
 
 
 @pytest.mark.parametrize(("seconds", "timeout"), [(1, 120), (29, 120), (31, 180), (200, 840)])
 def test_a_slow_check_gets_a_longer_timeout(seconds: int, timeout: int) -> None:
     seen = result(CheckStatus.PASS, duration_ms=seconds * 1000)
     verdict = Verdict(base="", candidate="", tree="", results=(seen,))
-    (one,) = settled(replace(plan(), checks=(TESTS,)), verdict).checks
+    (one,) = after_trial(replace(plan(), checks=(TESTS,)), verdict).checks
     assert one.check.timeout_secs == timeout

@@ -40,7 +40,7 @@ GREEN = re.compile(r"\x1b\[[0-9;]*\b(?:32|92)m")
 def seen(facts: Iterable[Event], person_here: bool = False) -> tuple[LiveState, list[str]]:
     """Return the state after some facts, one per second, and the lines that they left."""
     known = LiveState(0.0, person_here)
-    kept = [line for at, event in enumerate(facts, 1) for line in known.take(record(event, at), float(at))]
+    kept = [line for at, event in enumerate(facts, 1) for line in known.add(record(event, at), float(at))]
     return known, kept
 
 
@@ -67,15 +67,15 @@ def test_an_unknown_price_is_shown_neither_as_zero_nor_as_free() -> None:
         [*BASELINE, events.ModelFallback(model="openai:new", reason="busy"), events.Spend(tokens=5, usd=None)]
     )
     assert "5 tokens · — · 1:39" in shown(known)
-    known.take(record(events.EngineSelected(engine="external:x", reason="")), 0)
-    known.take(record(events.ModelSelected(model="scripted:s", reason="")), 0)
+    known.add(record(events.EngineSelected(engine="external:x", reason="")), 0)
+    known.add(record(events.ModelSelected(model="scripted:s", reason="")), 0)
     assert "5 tokens · — · 1:39" in shown(known)
 
 
 def test_a_cost_is_shown_once_it_is_known() -> None:
     known, _ = seen([*BASELINE, events.Spend(tokens=5, usd=0.0125)])
     assert "5 tokens · $0.0125 · 1:39" in shown(known)
-    known.take(record(events.Spend(tokens=5_000_000, usd=12.5)), 0)
+    known.add(record(events.Spend(tokens=5_000_000, usd=12.5)), 0)
     assert "5,000,000 tokens · $12.50 · 1:39" in shown(known)
 
 
@@ -88,9 +88,9 @@ def test_a_running_check_is_the_last_row_with_its_phase_and_time() -> None:
 def test_of_several_calls_the_first_without_a_result_is_shown_as_running() -> None:
     known, _ = seen([round_started(1), call("1", "grep_files", '{"pattern": "a"}'), call("2", "list_dir", "{}")])
     assert shown(known)[-1].endswith("→ grep_files a")
-    known.take(record(events.ToolResult(id="1", tool="grep_files", ok=True, preview="")), 4)
+    known.add(record(events.ToolResult(id="1", tool="grep_files", ok=True, preview="")), 4)
     assert shown(known)[-1].endswith("→ list_dir {}")
-    known.take(record(events.ToolResult(id="2", tool="list_dir", ok=True, preview="")), 4)
+    known.add(record(events.ToolResult(id="2", tool="list_dir", ok=True, preview="")), 4)
     assert shown(known)[-1].endswith("thinking")
 
 
@@ -166,7 +166,7 @@ def test_streamed_text_is_shown_until_the_complete_text_arrives() -> None:
     for piece in ("Let me ", "look.\nThen", " I will"):
         known.streamed(piece)
     assert shown(known)[3:5] == ["Let me look.", "Then I will"]
-    known.take(record(events.PlanText(text="Let me look.\nThen I will see.")), 0)
+    known.add(record(events.PlanText(text="Let me look.\nThen I will see.")), 0)
     assert shown(known)[3:5] == ["Let me look.", "Then I will see."]
 
 
@@ -224,7 +224,7 @@ def test_nothing_is_written_when_nothing_is_new() -> None:
     stage.view.draw()
     assert stage.written()
     stage.view.draw()
-    stage.view.told(record(events.HintRecalled(signature="s", times_helped=1)))
+    stage.view.on_record(record(events.HintRecalled(signature="s", times_helped=1)))
     stage.view.draw()
     assert "a hint from memory" in stage.written()
     stage.view.draw()
@@ -234,7 +234,7 @@ def test_nothing_is_written_when_nothing_is_new() -> None:
 def test_many_events_cause_one_redraw_and_receiving_an_event_writes_nothing() -> None:
     stage = Stage()
     for one in records(WHOLE * 50):
-        stage.view.told(one)
+        stage.view.on_record(one)
     assert stage.written() == ""
     stage.view.draw()
     assert stage.written().count("\x1b[?25l") == 1
@@ -242,10 +242,10 @@ def test_many_events_cause_one_redraw_and_receiving_an_event_writes_nothing() ->
 
 def test_rows_are_overwritten_without_being_cleared_first() -> None:
     stage = Stage()
-    stage.view.told(record(started()))
+    stage.view.on_record(record(started()))
     stage.view.draw()
     stage.written()
-    stage.view.told(record(events.Spend(tokens=77, usd=None)))
+    stage.view.on_record(record(events.Spend(tokens=77, usd=None)))
     stage.view.draw()
     frame = stage.written()
     assert "77 tokens" in frame
@@ -258,7 +258,7 @@ def test_rows_are_overwritten_without_being_cleared_first() -> None:
 def test_only_a_verified_session_is_green() -> None:
     stage = Stage()
     for one in records(WHOLE[: -len(VERIFIED)]):
-        stage.view.told(one)
+        stage.view.on_record(one)
         stage.view.draw()
     text = stage.written()
     assert "\x1b[31m" in text
@@ -268,7 +268,7 @@ def test_only_a_verified_session_is_green() -> None:
 def test_no_colour_is_printed_when_colour_is_off() -> None:
     stage = Stage(colours=False)
     for one in records(WHOLE):
-        stage.view.told(one)
+        stage.view.on_record(one)
         stage.view.draw()
     assert not re.search(r"\x1b\[[0-9;]*\b(?:3[0-8]|4[0-8]|9[0-7])m", stage.written())
 
@@ -277,7 +277,7 @@ def test_text_of_models_and_repositories_cannot_control_the_terminal() -> None:
     stage = Stage()
     evil = "\x1b[2J\x1b]0;title\x07\r\x9b31m\u202e"
     for event in (started(evil), checked(evil, "fail", "round", evil), call("1", evil, evil), state(evil)):
-        stage.view.told(record(event))
+        stage.view.on_record(record(event))
         stage.view.say(evil)
         stage.view.streamed(evil)
         stage.view.draw()

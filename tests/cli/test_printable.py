@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from donewhen.cli.views.json_lines import json_text
 from donewhen.judge.contract import Check, Contract
 from donewhen.printable import one_line, visible
-from donewhen.session.log.plan_files import as_file
+from donewhen.session.log.plan_files import editable_text
 from donewhen.toml import parse_toml
 from donewhen.workspace.git.objects import shown
 from terminal import obeyed
@@ -90,7 +90,7 @@ def test_a_json_line_keeps_its_meaning_and_has_no_control_characters(text: str) 
 
 @given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1).filter(lambda text: bool(text.strip())))
 def test_a_contract_written_for_editing_reads_back_unchanged_and_hides_nothing(command: str) -> None:
-    text = as_file(Contract(checks=(Check(name="a", command=command),)))
+    text = editable_text(Contract(checks=(Check(name="a", command=command),)))
     assert parse_toml(text)["check"][0]["command"] == command
     assert obeyed(text) <= {"\u200d"}
     assert all(unicodedata.category(char) != "Cf" or char == "\u200d" for char in text)

@@ -171,10 +171,10 @@ def test_the_same_check_of_two_patches_is_announced_for_each_patch(capsys: pytes
     plain = PlainLines(slow_secs=3600)
     with plain.written():
         for id in "ab":
-            plain.told(record(running("tests", "gate").of_subtask(id)))
+            plain.on_record(record(running("tests", "gate").of_subtask(id)))
         assert sum(isinstance(thread, threading.Timer) for thread in threading.enumerate()) >= 2
-        plain.told(record(checked("tests", "pass", "gate").of_subtask("a")))
-        plain.told(record(rejected(CONFLICT, BROKEN)))
+        plain.on_record(record(checked("tests", "pass", "gate").of_subtask("a")))
+        plain.on_record(record(rejected(CONFLICT, BROKEN)))
     assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
         ["[a]", "✓"],
         ["union", "rejected"],
@@ -187,7 +187,7 @@ def test_the_same_check_of_two_patches_is_announced_for_each_patch(capsys: pytes
 
 def kept(facts: Iterable[Event]) -> tuple[LiveState, list[str]]:
     known = LiveState(0.0)
-    lines = [line for at, event in enumerate(facts, 1) for line in known.take(record(event, at), float(at))]
+    lines = [line for at, event in enumerate(facts, 1) for line in known.add(record(event, at), float(at))]
     return known, lines
 
 
@@ -245,7 +245,7 @@ def test_subtasks_end_as_applied_or_left_out_and_disappear_after_the_verdict() -
     told = " ".join(shown(known))
     assert "✓ a applied" in told
     assert "✗ c left out: tests turns red together" in told
-    known.take(record(state("judging")), 0)
+    known.add(record(state("judging")), 0)
     assert "applied" not in " ".join(shown(known))
 
 
@@ -281,7 +281,7 @@ def test_a_resumed_session_shows_its_plan_and_no_running_worker() -> None:
     for one in records(FARMED):
         known.remember(one, 1.0)
     assert "· a waits" not in " ".join(shown(known))
-    known.take(record(began("b")), 2.0)
+    known.add(record(began("b")), 2.0)
     told = " ".join(shown(known, now=2.0))
     assert "· a waits   ▸ b   · c waits   ✓ d accepted" in told
 
@@ -310,7 +310,7 @@ SIZES = [(100, 30), (80, 24), (60, 12), (40, 8), (20, 5), (5, 3), (1, 1)]
 def test_rows_fit_at_every_moment_of_a_parallel_run(width: int, height: int) -> None:
     known = LiveState(0.0)
     for at, event in enumerate([*FARMED, *ON_THE_WAY, rejected(BROKEN, CONFLICT), *applied("a"), state("judging")]):
-        known.take(record(event), float(at))
+        known.add(record(event), float(at))
         found = rows(known, width, height, at + 9.0)
         assert 0 < len(found) <= max(1, min(MOST_ROWS, height - 2))
         assert all(row.cell_len <= max(1, width - 1) for row in found)
@@ -321,7 +321,7 @@ def test_no_subtask_is_shown_in_green() -> None:
     file = io.StringIO()
     view = LiveView(Console(file=file, force_terminal=True, width=100, height=30, highlight=False), now=lambda: 0.0)
     for one in records([*FARMED, rejected(BROKEN), *applied("a", "b", "d")]):
-        view.told(one)
+        view.on_record(one)
         view.draw()
     assert "accepted" in file.getvalue()
     assert "\x1b[31m" in file.getvalue()
@@ -396,8 +396,8 @@ def test_a_missing_or_odd_field_does_not_stop_a_reader(told: list[tuple[str, dic
     known, subtasks = LiveState(0.0), SubtaskStates()
     for one in facts:
         assert all(one_line(line).isprintable() for line in lines_of(one))
-        known.take(one, 0.0)
-        subtasks.take(one.event)
+        known.add(one, 0.0)
+        subtasks.note(one.event)
         assert len(rows(known, 80, 24, 1.0)) <= MOST_ROWS
     assert all(isinstance(line, str) for line in facts_of(EndingFacts(facts)))
 
@@ -411,7 +411,7 @@ def test_a_value_that_is_not_a_number_counts_as_zero(odd: object) -> None:
     spent = told(events.Spend(tokens=1, usd=None), tokens=odd, usd=odd)
     assert [*facts_of(EndingFacts([spent]))] == ["  0 tokens, price unknown"]
     known = LiveState(0.0)
-    known.take(spent, 0.0)
+    known.add(spent, 0.0)
     assert shown(known)[-2] == "0 tokens · — · 1:39"
 
 

@@ -34,7 +34,7 @@ BROAD_EXCEPTS = {
     "src/donewhen/engines/foreman/run_workers.py::WorkerPool._attempt": (
         "whatever an engine raises is raised on, but past the group in which its silence is listened to"
     ),
-    "src/donewhen/session/loop/round.py::_tried": (
+    "src/donewhen/session/loop/round.py::_attempt": (
         "the engine boundary: whatever breaks in an engine, its work is judged all the same, and an event says why"
     ),
     "src/donewhen/session/planned/ask.py::_answer": (

@@ -24,7 +24,7 @@ OPENING = {
 """Uses that are not allowed for a full path from `Root.place`: it is for messages."""
 WRAPPING = ("str", "bytes", "fspath", "fsencode", "fsdecode")
 ALLOWED = {
-    ("session/check/init_contract.py", "place.repo.root"): "donewhen.toml itself; `write` refuses a link to elsewhere",
+    ("session/check/init_contract.py", "workplace.repo.root"): "donewhen.toml itself; `write` refuses a link",
     (
         "workspace/git/store/object_mirror.py",
         "directory.location",

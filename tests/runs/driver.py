@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 
 from donewhen.session.log.open_archive import any_archive
-from donewhen.session.log.writer import nobody
+from donewhen.session.log.writer import ignore_record
 from donewhen.session.outcome import SessionResult
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.settings.run_options import RunOptions
@@ -61,7 +61,7 @@ def values_of(who: str) -> dict[str, str]:
 
 def rehearse(options: RunOptions) -> None:
     """A complete run in this process, so that every child has its modules and caches already."""
-    result = anyio.run(start, options, SessionWatcher(told=nobody))
+    result = anyio.run(start, options, SessionWatcher(on_record=ignore_record))
     assert result.outcome.exit_code == 0, result
     for thread in threading.enumerate():
         if thread is not threading.main_thread():
@@ -112,7 +112,7 @@ def work(job: "Callable[[SessionWatcher], Awaitable[SessionResult]]", die_at: in
         if passed == die_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return anyio.run(job, SessionWatcher(told=nobody, barrier=barrier)).outcome.exit_code
+    return anyio.run(job, SessionWatcher(on_record=ignore_record, barrier=barrier)).outcome.exit_code
 
 
 def tell(line: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import anyio
 
 import warm_program
 from donewhen.server import methods
-from donewhen.session.log.writer import nobody
+from donewhen.session.log.writer import ignore_record
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.settings.run_options import RunOptions
 from donewhen.session.verbs.start import resume, start
@@ -31,7 +31,7 @@ def main() -> None:
         repo=Path(repo),
         values={"--model": model, "--engine": "planned"},
     )
-    anyio.run(start, options, SessionWatcher(told=nobody))
+    anyio.run(start, options, SessionWatcher(on_record=ignore_record))
     for point in points:
         tell(lived(Path(repo), model, int(point)))
 

@@ -154,13 +154,13 @@ def landed(repo: Path, session: str) -> dict[str, str]:
     return {name: git(repo, "show", f"{branch}:{name}") for name in names}
 
 
-def notes(session: str, rung: str) -> list[tuple[str, Mapping[str, Any]]]:
+def notes(session: str, step: str) -> list[tuple[str, Mapping[str, Any]]]:
     """The private notes of a kind."""
     with any_archive() as archive:
         found = [(record.kind, record.body) for record in archive.records(session) if record.seq is None]
-    return [(kind.rpartition(".")[2], body) for kind, body in found if kind.rpartition(".")[0] == rung]
+    return [(kind.rpartition(".")[2], body) for kind, body in found if kind.rpartition(".")[0] == step]
 
 
-def heard(session: str, rung: str) -> str:
+def heard(session: str, step: str) -> str:
     """Everything that a role received: rules, task, feedback, and tool results."""
-    return "\n".join(str(body["text"]) for kind, body in notes(session, rung) if kind in ("system", "round", "result"))
+    return "\n".join(str(body["text"]) for kind, body in notes(session, step) if kind in ("system", "round", "result"))

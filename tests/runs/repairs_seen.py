@@ -66,7 +66,7 @@ def prompts(repo: Path, session: str, monkeypatch: Any) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     with any_archive() as archive:
         for record in archive.records(session):
-            rung, _, kind = record.kind.rpartition(".")
-            if kind == "round" and rung and "text" in record.body:
-                found.setdefault(rung, []).append(record.body["text"])
+            step, _, kind = record.kind.rpartition(".")
+            if kind == "round" and step and "text" in record.body:
+                found.setdefault(step, []).append(record.body["text"])
     return found

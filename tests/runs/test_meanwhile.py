@@ -51,8 +51,8 @@ def test_a_session_discarded_in_the_meantime_is_not_changed(repo: Path, verb: st
         run(repo, [*WRONG, *RIGHT], "--max-iterations", "1") if verb == "resume" else run(repo, RIGHT, "--land", "none")
     )
     with held_up(repo, verb, ran.session) as program, any_archive() as archive:
-        with offline.owning(archive, ran.session) as recorder:
-            recorder.write(note=Discarded().note())
+        with offline.own(archive, ran.session) as log:
+            log.write(note=Discarded().note())
     _, errors = program.communicate(timeout=60)
     assert (program.returncode, errors.count("\n"), "was discarded" in errors) == (2, 1, True), errors
     assert git(repo, "branch", "--list", "donewhen/*") == ""
@@ -63,8 +63,8 @@ def test_a_session_discarded_in_the_meantime_is_not_changed(repo: Path, verb: st
 def test_a_session_finished_by_another_process_in_the_meantime_is_not_continued(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
     with held_up(repo, "resume", ran.session) as program, any_archive() as archive:
-        with offline.owning(archive, ran.session) as recorder:
-            recorder.write(*ended_as("verified"))
+        with offline.own(archive, ran.session) as log:
+            log.write(*ended_as("verified"))
     said, errors = program.communicate(timeout=60)
     assert (program.returncode, "verified" in said) == (0, True), errors
     with any_archive() as archive:
@@ -91,7 +91,7 @@ async def work():
         told_to.set()
         return {"ok": True}
 
-    async with control_socket.listening(control_socket.door(state_root(os.environ), "5e551011"), handle):
+    async with control_socket.serve(control_socket.socket_path(state_root(os.environ), "5e551011"), handle):
         print("landing", flush=True)
         await told_to.wait()
         finished = SessionFinished(outcome="verified", reason="", iterations=1, results=(), summary="", tree="")

@@ -166,7 +166,7 @@ def test_the_workers_of_a_foreman_get_hints(tmp_path: Path, monkeypatch: pytest.
     ran = foreman(repo, script)
     assert (ended(ran), len(ran.of("hint_recalled"))) == ((0, "verified"), 1)
     told_to = prompts(repo, ran.session, monkeypatch)
-    workers = {rung: texts for rung, texts in told_to.items() if rung.startswith(("foreman/a#", "foreman/b#"))}
+    workers = {step: texts for step, texts in told_to.items() if step.startswith(("foreman/a#", "foreman/b#"))}
     assert len(workers) == 2
     assert all(LEAD in texts[0] and "| -zero" in texts[0] for texts in workers.values())
 

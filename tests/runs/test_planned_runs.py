@@ -306,9 +306,9 @@ def test_held_out_checks_are_hidden_from_planner_and_evaluator(tmp_path: Path) -
     probes = [shell("cat donewhen.toml; git log -p; git show HEAD:donewhen.toml")]
     ran = build(repo, crew([*looks, PLAN], evaluator=[*looks, *probes, FAIL, PASS]))
     assert (ended(ran), [one["name"] for one in ran.last["results"]]) == ((0, "verified"), ["done", "sesame"])
-    for rung in ("planned/planner", "planned/evaluator#1", "planned/evaluator#2", "native"):
-        assert "sesame" not in heard(ran.session, rung), rung
-        assert "answer-is" not in heard(ran.session, rung), rung
+    for step in ("planned/planner", "planned/evaluator#1", "planned/evaluator#2", "native"):
+        assert "sesame" not in heard(ran.session, step), step
+        assert "answer-is" not in heard(ran.session, step), step
 
 
 @pytest.mark.promise("replies.evaluation")

@@ -18,10 +18,10 @@ from donewhen.cli.views.live_rows import rows
 from donewhen.cli.views.live_state import LiveState
 from donewhen.server.methods import about
 from donewhen.session.log import handoff, plan_files
-from donewhen.session.log.state import SessionState, told
+from donewhen.session.log.state import SessionState, replay_log
 from donewhen.session.outcome import Outcome, SessionResult
-from donewhen.session.recall.check_history import judgements, spent
-from donewhen.session.verbs.replay import legs
+from donewhen.session.recall.check_history import failed_hints, judged_trees
+from donewhen.session.verbs.replay import segments
 from donewhen.storage.record import Record
 
 HERE = Path(__file__).parent / "recorded"
@@ -41,7 +41,7 @@ def expected(name: str) -> dict[str, Any]:
 
 def seen_in(records: list[Record]) -> dict[str, Any]:
     """Return everything that people and programs see in a log, as plain JSON."""
-    state = told(records)
+    state = replay_log(records)
     events = [record for record in records if record.seq is not None]
     seen: dict[str, Any] = {
         "about": about(state),
@@ -51,8 +51,8 @@ def seen_in(records: list[Record]) -> dict[str, Any]:
         "waiting": while_waiting(records),
         "ending": ending(state, events),
         "replay": replay_of(records),
-        "history": [[one.tree, one.statuses, one.signatures] for one in judgements(state)],
-        "spent": list(spent(state)),
+        "history": [[one.tree, one.statuses, one.signatures] for one in judged_trees(state)],
+        "spent": list(failed_hints(state)),
         "files": files_of(state),
     }
     return json.loads(json.dumps(seen))
@@ -67,7 +67,7 @@ def live_lines(events: list[Record]) -> list[str]:
     live = LiveState(0.0)
     kept: list[str] = []
     for record in events:
-        kept += live.take(record, float(record.position))
+        kept += live.add(record, float(record.position))
         if record.position % ROWS_EVERY == 0:
             kept += [row.plain for row in rows(live, 100, 30, float(record.position))]
     return kept
@@ -80,7 +80,9 @@ def while_waiting(records: list[Record]) -> dict[str, Any]:
     events = [record for record in records if record.seq is not None]
     waiting = SessionResult(SESSION, Outcome.WAITING, "")
     return (
-        {"gate": about(told(records))["gate"], "next": next_commands(waiting, EndingFacts(events))} if records else {}
+        {"gate": about(replay_log(records))["gate"], "next": next_commands(waiting, EndingFacts(events))}
+        if records
+        else {}
     )
 
 
@@ -93,8 +95,8 @@ def ending(state: SessionState, events: list[Record]) -> list[str]:
 def replay_of(records: list[Record]) -> list[list[Any]]:
     """Return what a replay would answer and decide in each segment of a log."""
     return [
-        [one.answers, one.prompts, one.decisions, one.kinds, one.is_stopped, len(one.entries), one.takes_edits]
-        for one in legs(records)
+        [one.answers, one.prompts, one.decisions, one.kinds, one.is_stopped, len(one.entries), one.approves_edits]
+        for one in segments(records)
     ]
 
 
@@ -103,7 +105,7 @@ def files_of(state: SessionState) -> dict[str, str]:
     plan_files.remove(SESSION)
     handoff.write(SESSION, state)
     plan_files.write(SESSION, state)
-    paths = [handoff.place(SESSION), *map(Path, plan_files.found(SESSION).values())]
+    paths = [handoff.path(SESSION), *map(Path, plan_files.existing_files(SESSION).values())]
     return {path.name: path.read_text().replace(os.environ["XDG_STATE_HOME"], "STATE") for path in paths}
 
 

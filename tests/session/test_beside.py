@@ -6,7 +6,7 @@ import pytest
 
 from donewhen.events import Event
 from donewhen.judge.verdict import CheckStatus, Result
-from donewhen.session.check.regression_judge import beside, compared, leg_of
+from donewhen.session.check.regression_judge import check_delta, compare, regression_judge
 from donewhen.session.settings.contract_file import contract_in
 from donewhen.session.workplace import open_workplace
 from needs import needs
@@ -43,7 +43,7 @@ def result(status: CheckStatus, passed: frozenset[str] = frozenset(), quarantine
     ],
 )
 def test_a_check_gets_its_delta_against_the_base(before: Result, now: Result, stands: str) -> None:
-    assert compared(before, now)[0] == stands
+    assert compare(before, now)[0] == stands
 
 
 QUICK = '[[check]]\nname = "quick"\ncommand = "test -e a.txt"\n'
@@ -68,7 +68,7 @@ async def test_the_baseline_is_judged_with_or_without_events(tmp_path: Path, tel
     told: list[Event] = []
     async with open_workplace(repository(tmp_path / "repo", {"donewhen.toml": QUICK, "a.txt": "a\n"})) as place:
         base = place.repo.head
-        judging = await beside(place, contract_in(place.settings), base, told.append, tell)
+        judging = await regression_judge(place, contract_in(place.settings), base, told.append, tell)
         baseline = [event.type() for event in told]
         assert {name: one.status for name, one in judging.baseline.items()} == {"quick": CheckStatus.PASS}
         await judging(await place.store.tree_of(base), "gate")
@@ -85,7 +85,7 @@ async def test_in_a_check_that_stays_red_the_newly_passing_tests_are_reported(tm
     commit(repo)
     git(repo, "checkout", "--quiet", "main")
     async with open_workplace(repo) as place:
-        judging = await beside(place, contract_in(place.settings), place.repo.head, lambda _: None)
+        judging = await regression_judge(place, contract_in(place.settings), place.repo.head, lambda _: None)
         part = await judging(git(repo, "rev-parse", "part^{tree}"), "gate", proven=False)
     assert part.gains == {("tests", "test_shop.test_new"), ("tests", "test_shop.test_old")}
 
@@ -103,7 +103,7 @@ async def test_a_green_that_depends_on_new_tests_is_detected_at_the_gate(tmp_pat
     commit(root)
     git(root, "checkout", "-q", "main")
     async with open_workplace(root) as place:
-        judging = await beside(place, contract_in(place.settings), place.repo.head, list[Event]().append)
+        judging = await regression_judge(place, contract_in(place.settings), place.repo.head, list[Event]().append)
         tree = await place.store.tree_of(git(root, "rev-parse", "work"))
         proven, checks_alone = await judging(tree, "gate"), await judging(tree, "gate", proven=False)
     assert (proven.broken, checks_alone.broken) == (("tests",), ())
@@ -122,7 +122,7 @@ async def test_the_gate_reruns_only_checks_that_were_not_red_on_the_base(
     git(root, "checkout", "-q", "main")
     told: list[Event] = []
     async with open_workplace(root) as place:
-        judging = await beside(place, contract_in(place.settings), place.repo.head, told.append)
+        judging = await regression_judge(place, contract_in(place.settings), place.repo.head, told.append)
         seen = await judging(await place.store.tree_of(git(root, "rev-parse", "work")), "gate")
     again = [event.fields()["name"] for event in told if event.type() == "check_started"]
     phases = [event.fields().get("phase") for event in told if event.type() == "check_started"]
@@ -153,4 +153,4 @@ async def test_the_gate_reruns_only_checks_that_were_not_red_on_the_base(
 def test_only_a_check_that_was_red_and_has_clear_results_has_gains(
     before: Result, now: Result, gains: set[tuple[str, str]]
 ) -> None:
-    assert leg_of(before, now).gains == gains
+    assert check_delta(before, now).gains == gains

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract
 from donewhen.session.settings import settings
-from donewhen.session.settings.contract_file import contract_in, held_back, warnings
+from donewhen.session.settings.contract_file import contract_in, warnings, without_held_out
 from donewhen.session.settings.run_options import RunOptions, contract_of
 
 
@@ -148,12 +148,12 @@ def test_a_pattern_that_leaves_the_repository_is_reported_with_file_and_key(tmp_
 
 @pytest.mark.parametrize("text", [b"[[check]]\nname = ", b"\xff", b"check = 'x'\n[["])
 def test_a_maker_sees_nothing_of_a_file_that_cannot_be_read(text: bytes) -> None:
-    assert held_back(text) == b""
+    assert without_held_out(text) == b""
 
 
 def test_a_maker_sees_the_unchanged_file_if_nothing_is_held_out() -> None:
     text = '# mine\n[[check]]\nname = "a"\ncommand = "x"\n'
-    assert held_back(text.encode()) == text.encode()
+    assert without_held_out(text.encode()) == text.encode()
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=5))
@@ -162,7 +162,7 @@ def test_a_maker_sees_nothing_of_held_out_checks_not_even_comments_about_them(he
         f"# about {n}\n[[check]]\nname = 'name{n}'\ncommand = 'command{n}'\nheld_out = {str(out).lower()}\n"
         for n, out in enumerate(held)
     )
-    shown = held_back(text.encode()).decode()
+    shown = without_held_out(text.encode()).decode()
     known = tomllib.loads(shown)
     assert known["contract"] == {"min_evidence": "exit"}
     assert [entry["name"] for entry in known.get("check", [])] == [f"name{n}" for n, out in enumerate(held) if not out]

@@ -35,7 +35,7 @@ def said(door: Path, line: bytes) -> object:
 
 async def test_any_message_leaves_the_control_socket_open(tmp_path: Path) -> None:
     door = tmp_path / "s.sock"
-    async with control_socket.listening(door, handle):
+    async with control_socket.serve(door, handle):
         for line, answer in {
             b"garbage\n": {"ok": False},
             b"[1, 2]\n": {"ok": False},

@@ -27,7 +27,7 @@ def options(flag: str, value: Any) -> RunOptions:
 def test_an_option_sets_every_key_that_names_it_and_is_the_source_of_the_value(tmp_path: Path, flag: str) -> None:
     held = settings.load(tmp_path, tmp_path, {}, None)
     value = value_of(schema.flags()[flag])
-    run_options.require_sense(options(flag, value))
+    run_options.require_valid(options(flag, value))
     applied = run_options.applied(held, options(flag, value))
     for table, key in schema.keys_by_flag()[flag]:
         assert applied.get(table, key) == (value, flag, "")
@@ -55,7 +55,7 @@ def test_the_help_of_run_has_every_option_with_the_text_of_the_schema(tmp_path: 
 )
 def test_an_unusable_value_is_refused_with_the_name_of_its_option(flag: str, value: Any, message: str) -> None:
     with pytest.raises(BadInput) as refused:
-        run_options.require_sense(options(flag, value))
+        run_options.require_valid(options(flag, value))
     assert str(refused.value) == message
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from donewhen.events import PlanText
-from donewhen.session.log.state import SessionState, told
-from donewhen.session.log.writer import LogWriter, nobody
+from donewhen.session.log.state import SessionState, replay_log
+from donewhen.session.log.writer import LogWriter, ignore_record
 from donewhen.storage.archive import Archive
 from donewhen.storage.record import Record
 
@@ -37,42 +37,42 @@ def test_a_listener_with_a_lost_terminal_or_disk_does_not_end_the_work(archive: 
     def gone(record: Record) -> None:
         raise OSError(number, record.kind)
 
-    recorder = LogWriter(archive.create("a", "/r", "t"), SessionState(), gone)
-    recorder.write(SAID)
-    recorder.write(SAID)
-    assert recorder.story.position == 2
+    log = LogWriter(archive.create("a", "/r", "t"), SessionState(), gone)
+    log.write(SAID)
+    log.write(SAID)
+    assert log.state.position == 2
     archive.close()
 
 
 def test_time_not_shown_by_the_machine_clock_is_counted(archive: Archive) -> None:
     clock = Clock()
-    recorder = LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody, clock=clock)
+    log = LogWriter(archive.create("a", "/r", "t"), SessionState(), ignore_record, clock=clock)
     for _ in range(3):
-        recorder.write(SAID)
+        log.write(SAID)
         clock.now += HOUR  # the clock was set back, or does not move
-    recorder.write(SAID)
-    later = told(archive.records("a"))
+    log.write(SAID)
+    later = replay_log(archive.records("a"))
     assert later.active_secs == pytest.approx(3 * HOUR, abs=60)
-    assert later.active_secs == recorder.story.active_secs
+    assert later.active_secs == log.state.active_secs
     archive.close()
 
 
 def test_time_shown_only_by_the_machine_clock_is_not_counted(archive: Archive, tmp_path: Path) -> None:
-    recorder = LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody)
-    recorder.write(SAID)
+    log = LogWriter(archive.create("a", "/r", "t"), SessionState(), ignore_record)
+    log.write(SAID)
     tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
     with sqlite3.connect(tmp_path / "sessions.db") as database:
         database.execute("UPDATE donewhen_sessions SET last_at = ?", (tomorrow.isoformat().replace("+00:00", "Z"),))
-    recorder.write(SAID)
-    later = told(archive.records("a"))
+    log.write(SAID)
+    later = replay_log(archive.records("a"))
     assert later.active_secs < HOUR
     assert [record.kind for record in archive.records("a")] == ["plan_text", "plan_text", "clock"]
     archive.close()
 
 
 def test_a_correct_clock_leaves_no_note(archive: Archive) -> None:
-    recorder = LogWriter(archive.create("a", "/r", "t"), SessionState(), nobody)
+    log = LogWriter(archive.create("a", "/r", "t"), SessionState(), ignore_record)
     for _ in range(50):
-        recorder.write(SAID)
+        log.write(SAID)
     assert {record.kind for record in archive.records("a")} == {"plan_text"}
     archive.close()

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.session.log.state import SessionState, told
+from donewhen.session.log.state import SessionState, replay_log
 from donewhen.session.loop.budget import Allowance, Budget
 from donewhen.storage.record import Record
 
@@ -37,7 +37,7 @@ ENDED: dict[str, Any] = {
 
 
 def test_only_time_in_which_one_owner_worked_counts() -> None:
-    story = told(
+    state = replay_log(
         records(
             OPENED,
             (1, 2, "gate_opened", GATE),
@@ -47,22 +47,22 @@ def test_only_time_in_which_one_owner_worked_counts() -> None:
             (3, 703, "state_changed", moved("judging")),
         )
     )
-    assert story.active_secs == 5 * 60
-    assert Budget(Allowance(minutes=6), story).reached() == ""
-    assert Budget(Allowance(minutes=4), story).reached().startswith("minutes: used 5.0")
+    assert state.active_secs == 5 * 60
+    assert Budget(Allowance(minutes=6), state).reached() == ""
+    assert Budget(Allowance(minutes=4), state).reached().startswith("minutes: used 5.0")
 
 
 def test_minutes_continue_after_an_interruption_and_restart_after_an_end() -> None:
     begun = [OPENED, (1, 3, "state_changed", moved("running"))]
-    interrupted = told(records(*begun, (2, 50, "+owned", {"anew": False}), (2, 52, "plan_text", {"text": "a"})))
+    interrupted = replay_log(records(*begun, (2, 50, "+owned", {"anew": False}), (2, 52, "plan_text", {"text": "a"})))
     assert Budget(Allowance(minutes=5), interrupted).reached()
-    anew = told(records(*begun, (2, 50, "+owned", {"anew": True}), (2, 52, "plan_text", {"text": "a"})))
+    anew = replay_log(records(*begun, (2, 50, "+owned", {"anew": True}), (2, 52, "plan_text", {"text": "a"})))
     assert Budget(Allowance(minutes=5), anew).reached() == ""
 
 
 def test_a_jump_of_the_clock_is_corrected() -> None:
-    story = told(records(OPENED, (1, 901, "plan_text", {"text": "a"}), (1, 901, "+clock", {"secs": -54000.0})))
-    assert story.active_secs == 60
+    state = replay_log(records(OPENED, (1, 901, "plan_text", {"text": "a"}), (1, 901, "+clock", {"secs": -54000.0})))
+    assert state.active_secs == 60
 
 
 def test_after_a_resume_a_gate_waits_again_and_a_question_does_not() -> None:
@@ -73,11 +73,11 @@ def test_after_a_resume_a_gate_waits_again_and_a_question_does_not() -> None:
         (1, 2, "state_changed", moved("finished")),
         (1, 2, "session_finished", ENDED),
     ]
-    story = told(records(*ended))
-    assert (story.gate, story.question) == (None, None)
-    story = told(records(*ended, (2, 3, "+owned", {"anew": True})))
-    assert story.gate is not None
-    assert (story.gate.id, story.question) == ("contract", None)
+    state = replay_log(records(*ended))
+    assert (state.gate, state.question) == (None, None)
+    state = replay_log(records(*ended, (2, 3, "+owned", {"anew": True})))
+    assert state.gate is not None
+    assert (state.gate.id, state.question) == ("contract", None)
 
 
 WHOLE = records(
@@ -102,7 +102,7 @@ WHOLE = records(
 
 @given(st.sets(st.integers(0, len(WHOLE) - 2)))
 def test_a_log_can_be_read_with_any_part_missing(lost: set[int]) -> None:
-    story: SessionState = told(record for number, record in enumerate(WHOLE) if number not in lost)
-    assert story.lost == len(lost)
-    assert [one.n for one in story.rounds] == sorted({one.n for one in story.rounds})
-    assert story.finished is not None
+    state: SessionState = replay_log(record for number, record in enumerate(WHOLE) if number not in lost)
+    assert state.lost == len(lost)
+    assert [one.n for one in state.rounds] == sorted({one.n for one in state.rounds})
+    assert state.finished is not None

@@ -145,7 +145,7 @@ async def test_a_checkpoint_is_what_a_full_capture_gives(tmp_path: Path, command
     needs("bwrap")
     root = repository(tmp_path / "repository", {"file": "base\n", "sub/inner": "inner\n"})
     async with maker(root) as (place, tree):
-        room = place.room(tree)
+        room = place.sandbox(tree)
         assert (await room.run(ShellCommand(text="echo one > file; cp -p file before"))).ok
         settle(tmp_path / "clock")
         first = await place.trees.checkpoint(tree)
@@ -161,7 +161,7 @@ async def test_a_checkpoint_after_a_restore_is_the_restored_tree(tmp_path: Path)
     root = repository(tmp_path / "repository", {"file": "base\n"})
     async with maker(root) as (place, tree):
         base = await place.trees.checkpoint(tree)
-        assert (await place.room(tree).run(ShellCommand(text="echo one > file"))).ok
+        assert (await place.sandbox(tree).run(ShellCommand(text="echo one > file"))).ok
         settle(tmp_path / "clock")
         changed = await place.trees.checkpoint(tree)
         await place.trees.restore(tree, base)

@@ -44,7 +44,7 @@ class Ground:
         return Files.of(self.place.trees, self.tree)
 
     async def shell(self, text: str) -> str:
-        finished = await self.place.room(self.tree).run(ShellCommand(text=text))
+        finished = await self.place.sandbox(self.tree).run(ShellCommand(text=text))
         return finished.stdout.whole().decode("utf-8", "surrogateescape")
 
     async def inside(self) -> Picture:

@@ -45,7 +45,7 @@ async def maker(root: Path) -> AsyncGenerator[tuple[Workplace, Tree]]:
 
 
 async def run(place: Workplace, tree: Tree, text: str) -> str:
-    finished = await place.room(tree).run(ShellCommand(text=text))
+    finished = await place.sandbox(tree).run(ShellCommand(text=text))
     return finished.stdout.whole().decode()
 
 

@@ -46,7 +46,7 @@ async def opened(root: Path) -> AsyncGenerator[tuple[Workplace, str]]:
 
 
 async def run(place: Workplace, tree: Tree, text: str) -> str:
-    finished: Finished = await place.room(tree).run(ShellCommand(text=text))
+    finished: Finished = await place.sandbox(tree).run(ShellCommand(text=text))
     assert finished.ok, (finished.reason, finished.stdout.whole())
     return finished.stdout.whole().decode()
 

@@ -38,8 +38,8 @@ class LazyGroup(click.Group):
 def _unknown_verb(name: str) -> str:
     if name in LATER:
         return f"{name} is not available in this version; see: donewhen --help"
-    near = difflib.get_close_matches(name, VERBS, 1, cutoff=0.7)
-    return f"unknown command {name!r}; " + (f"did you mean {near[0]}?" if near else "see: donewhen --help")
+    similar = difflib.get_close_matches(name, VERBS, 1, cutoff=0.7)
+    return f"unknown command {name!r}; " + (f"did you mean {similar[0]}?" if similar else "see: donewhen --help")
 
 
 @click.group(cls=LazyGroup, name="donewhen", context_settings={"help_option_names": ["-h", "--help"]})

@@ -18,7 +18,7 @@ MOST_OFFERED = 50
 def session_argument(command: Callable[..., int]) -> Callable[..., int]:
     """Add the parameter `session` to a verb. Its value is always an id or the beginning of one."""
     argument = click.argument(
-        "session", required=False, metavar="[ID]", callback=_given_or_newest, shell_complete=offered_ids
+        "session", required=False, metavar="[ID]", callback=_given_or_newest, shell_complete=matching_ids
     )
     return argument(command)
 
@@ -37,7 +37,7 @@ def newest_for(verb: str) -> str:
     return chosen.id
 
 
-def offered_ids(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+def matching_ids(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Return the sessions whose id begins with what was typed, newest first."""
     del ctx, parameter
     from donewhen.server import methods  # loaded on use, as above
@@ -46,4 +46,4 @@ def offered_ids(ctx: click.Context, parameter: click.Parameter, begun: str) -> l
         rows = methods.session_list(limit=MOST_OFFERED)
     except DonewhenError:
         return []  # a shell has no place for a message
-    return [CompletionItem(row["id"], help=shortened(row["title"])) for row in rows if row["id"].startswith(begun)]
+    return [CompletionItem(row["id"], help=shortened(row["title"])) for row in rows if row["id"].startswith(typed)]

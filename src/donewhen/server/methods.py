@@ -18,7 +18,7 @@ from donewhen.errors import BadInput, MachineryBroke
 from donewhen.events import Emit
 from donewhen.records import plain
 from donewhen.session.log.open_archive import Say, any_archive, silent
-from donewhen.session.log.state import Round, SessionState, told
+from donewhen.session.log.state import Round, SessionState, replay_log
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import control_socket
@@ -72,8 +72,8 @@ def session_get(session: str) -> dict[str, Any]:
     """Return everything that is known about one session."""
     with any_archive() as archive:
         id = archive.find(session)
-        story = told(archive.records(id))
-        known = {"id": id, "live": _is_live(archive.owner(id)), **about(story)}
+        state = replay_log(archive.records(id))
+        known = {"id": id, "live": _is_live(archive.owner(id)), **about(state)}
     return {**known, "artifacts": _artifacts(id)}
 
 
@@ -84,41 +84,41 @@ def _artifacts(session: str) -> dict[str, str]:
         return {}
     from donewhen.session.log import plan_files  # loaded on use: it imports the plan classes
 
-    return plan_files.found(session)
+    return plan_files.existing_files(session)
 
 
-def about(story: SessionState) -> dict[str, Any]:
+def about(state: SessionState) -> dict[str, Any]:
     """Return a session state as plain data for people and programs."""
-    question, gate, last, landing = story.question, story.gate, story.last_judged, story.landing
-    started, finished = story.started, story.finished
+    question, gate, last, landing = state.question, state.gate, state.last_judged, state.landing
+    started, finished = state.started, state.finished
     return {
         "intent": started.intent if started else "",
         "repo": started.repo if started else "",
         "base": started.base if started else "",
-        "created_at": story.created_at,
-        "state": story.state,
+        "created_at": state.created_at,
+        "state": state.run_state,
         "outcome": finished.outcome if finished else None,
         "reason": finished.reason if finished else None,
-        "engine": story.engine or (started.engine if started else None),
-        "model": story.model or (started.model if started else None),
+        "engine": state.engine or (started.engine if started else None),
+        "model": state.model or (started.model if started else None),
         "isolation": started.isolation if started else None,
-        "contract": story.opened.get("contract") or (started.contract if started else {}),
-        "baseline": plain(story.baseline_results),
+        "contract": state.start_note.get("contract") or (started.contract if started else {}),
+        "baseline": plain(state.baseline_results),
         "results": plain((last.results if last else None) or ()),
         "edits": plain((last.edits if last else None) or ()),
         "refused": plain((last.refused_paths if last else None) or ()),
         "amended": any(
-            one.kind == GateKind.AMENDMENT and one.decision == GateDecision.APPROVED for one in story.gates.values()
+            one.kind == GateKind.AMENDMENT and one.decision == GateDecision.APPROVED for one in state.gates.values()
         ),
-        "iterations": story.iterations,
-        "rounds": [_round(one) for one in story.rounds],
-        "tokens": story.tokens,
-        "usd": story.usd,
-        "active_secs": round(story.active_secs, 3),
+        "iterations": state.iterations,
+        "rounds": [_round(one) for one in state.rounds],
+        "tokens": state.tokens,
+        "usd": state.usd,
+        "active_secs": round(state.active_secs, 3),
         "question": {"id": question.id, "prompt": question.prompt} if question else None,
         "gate": {"id": gate.id, "kind": gate.kind, "reason": gate.reason, "detail": gate.detail} if gate else None,
-        "landed": story.landed.fields() if story.landed else None,
-        "lost_records": story.lost,
+        "landed": state.landed.fields() if state.landed else None,
+        "lost_records": state.lost,
         "tree": landing.tree if landing else last.tree if last else None,
     }
 
@@ -127,9 +127,9 @@ def _round(one: Round) -> dict[str, Any]:
     attempted, judged = one.attempted, one.judged
     return {
         "n": one.n,
-        "engine": one.rung,
+        "engine": one.step,
         "stop": attempted.stop if attempted else None,
-        "said": attempted.said if attempted else "",
+        "said": attempted.final_text if attempted else "",
         "green": judged.green if judged else None,
         "failing": plain(judged.failing) if judged else [],
         "opinion": one.opinion.status if one.opinion else "",
@@ -141,8 +141,8 @@ def session_config(session: str) -> list[dict[str, Any]]:
     from donewhen.session.log.start_record import settings_in
 
     with any_archive() as archive:
-        opened = told(archive.records(archive.find(session))).opened
-    return settings_in(opened)
+        start_note = replay_log(archive.records(archive.find(session))).start_note
+    return settings_in(start_note)
 
 
 def session_events(session: str, after_seq: int = 0) -> Iterator[Record]:
@@ -196,20 +196,20 @@ def _send_or_record(
             if not answer.get("ok"):
                 raise BadInput(f"session {id}: {nothing}")
             return {"id": id, "live": True}
-        with offline.owning(archive, id) as recorder:
-            if not record(recorder):
-                raise BadInput(f"session {id}: {nothing}{_ending_words(recorder.story)}")
+        with offline.own(archive, id) as log:
+            if not record(log):
+                raise BadInput(f"session {id}: {nothing}{_ending_words(log.state)}")
         return {"id": id, "live": False}
 
 
-def _ending_words(story: SessionState) -> str:
-    if story.discarded:
+def _ending_words(state: SessionState) -> str:
+    if state.discarded:
         return "; it was discarded"
-    return f"; it ended as {story.finished.outcome}" if story.finished else ""
+    return f"; it ended as {state.finished.outcome}" if state.finished else ""
 
 
-def _outcome(story: SessionState) -> str | None:
-    return story.finished.outcome if story.finished is not None else None
+def _outcome(state: SessionState) -> str | None:
+    return state.finished.outcome if state.finished is not None else None
 
 
 class Cancelled(NamedTuple):
@@ -222,18 +222,18 @@ def session_cancel(session: str) -> Cancelled:
     """Stop a session. Afterwards no process that it started is alive, and its log records the end."""
     with any_archive() as archive:
         id = archive.find(session)
-        story = told(archive.records(id))
-        if story.state == "finished":
-            return Cancelled(id, f"it had already ended as {_outcome(story)}")
+        state = replay_log(archive.records(id))
+        if state.run_state == "finished":
+            return Cancelled(id, f"it had already ended as {_outcome(state)}")
         owner = archive.owner(id)
         if owner is not None and owner.is_alive():
             _stop(archive, id, owner)
-        story = told(archive.records(id))
-        if story.state != "finished":
-            with offline.owning(archive, id, seize=True) as recorder:
-                offline.cancel(recorder)
-                story = recorder.story
-        outcome = _outcome(story)
+        state = replay_log(archive.records(id))
+        if state.run_state != "finished":
+            with offline.own(archive, id, seize=True) as log:
+                offline.cancel(log)
+                state = log.state
+        outcome = _outcome(state)
         is_cancelled = Outcome.of(outcome) is Outcome.CANCELLED
         return Cancelled(id, "cancelled" if is_cancelled else f"it ended as {outcome} before it could be stopped")
 
@@ -266,7 +266,7 @@ def models_list() -> list[dict[str, Any]]:
 
 
 def _control_socket(session: str) -> Path:
-    return control_socket.door(state_root(os.environ), session)
+    return control_socket.socket_path(state_root(os.environ), session)
 
 
 def _is_live(owner: Owner | None) -> bool:

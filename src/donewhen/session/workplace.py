@@ -1,8 +1,8 @@
 """Everything that work in a repository needs, opened together: settings, sandbox, object store, trees.
 
-    async with open_workplace(Path.cwd()) as place:
-        async with place.tree("throwaway", commit) as tree:
-            await place.room(tree).run(ShellCommand(text="make test"))
+    async with open_workplace(Path.cwd()) as workplace:
+        async with workplace.tree("throwaway", commit) as tree:
+            await workplace.sandbox(tree).run(ShellCommand(text="make test"))
 
 What the work is, is decided by a verb or a session and not here.
 """
@@ -22,7 +22,7 @@ from donewhen.judge.contract import Contract
 from donewhen.judge.run_cache import forget_old_runs
 from donewhen.records import frozen
 from donewhen.session.settings import settings as settings_module
-from donewhen.session.settings.contract_file import contract_in, held_back
+from donewhen.session.settings.contract_file import contract_in, without_held_out
 from donewhen.session.settings.settings import Settings
 from donewhen.session.settings.trust import TrustBook
 from donewhen.workspace.beneath import Root
@@ -66,7 +66,7 @@ class Workplace:
         With a candidate, the files are those of that tree id. The tree is removed at the end, except a maker tree with
         unsaved work.
         """
-        if self.holds_out:
+        if self.has_held_out_checks:
             # Held-out checks must be invisible to all commands that run here: those of the maker and those of a check.
             candidate = await self._without_held_out(candidate) if candidate else ""
             commit = await self.maker_base(commit)
@@ -76,11 +76,11 @@ class Workplace:
         finally:
             await self.trees.remove(tree, discard=kind != "maker")
 
-    def own_directory(self, session: str) -> Path:
+    def engine_directory(self, session: str) -> Path:
         """Return the directory in which the engines of a session keep their private files."""
         return self.trees.directory / "engines" / session
 
-    def room(self, tree: Tree, in_setup: bool = False) -> "TreeSandbox":
+    def sandbox(self, tree: Tree, in_setup: bool = False) -> "TreeSandbox":
         """Return the sandbox of a tree."""
         return self.sandbox_of(tree.place, in_setup)
 
@@ -88,11 +88,11 @@ class Workplace:
         """Return the sandbox of a tree."""
         from donewhen.workspace.sandbox.sandbox import TreeSandbox
 
-        return TreeSandbox(self.launcher, self.probe, tree, room_config(self.settings, in_setup))
+        return TreeSandbox(self.launcher, self.probe, tree, sandbox_config(self.settings, in_setup))
 
     async def maker_base(self, commit: str) -> str:
         """Return the commit that a maker starts from: this one, or a copy that does not reveal held-out checks."""
-        if not self.holds_out:
+        if not self.has_held_out_checks:
             return commit
         tree = await self.store.tree_of(commit)
         shown = await self._without_held_out(tree)
@@ -100,7 +100,7 @@ class Workplace:
 
     async def as_shown(self, tree: str) -> str:
         """Return a tree as a maker may see it: without anything that reveals held-out checks."""
-        return await self._without_held_out(tree) if self.holds_out else tree
+        return await self._without_held_out(tree) if self.has_held_out_checks else tree
 
     async def candidate_of(self, made: str, base: str) -> str:
         """Return what a maker made as a tree over the real base. What was hidden from the maker is there again."""
@@ -118,31 +118,31 @@ class Workplace:
             path = str(file.relative_to(self.repo.root))
             found = await edit_tree.file_in(self.store.bare, tree, path)
             if found is not None:
-                blob = self.store.bare.write("blob", held_back(found[1]))
+                blob = self.store.bare.write("blob", without_held_out(found[1]))
                 tree = await edit_tree.with_changes(self.store.bare, tree, {raw(path): TreeEntry(found[0].mode, blob)})
         return tree
 
     @property
-    def holds_out(self) -> bool:
+    def has_held_out_checks(self) -> bool:
         """True if there is a check that the maker must never see."""
         return any(entry["held_out"] for entry in self.settings.tables("check"))
 
     async def tree_layers(self, commit: str, candidate: str = "") -> TreeLayers:
         """Return the layers below a tree of a commit, or of a candidate over it."""
-        alone = self.holds_out or self.settings.text("workspace", "history") == "none"
+        alone = self.has_held_out_checks or self.settings.text("workspace", "history") == "none"
         history: History = "none" if alone else "base"
         bare = TreeLayers(history=history, share=self.settings.texts("workspace", "share"), candidate=candidate)
         commands = self.settings.texts("workspace", "setup")
         if not commands:
             return bare
         inputs = await setup_inputs(self.store, candidate or commit)
-        ground = replace(bare, candidate=await self._setup_ground(commit, inputs) if candidate else "")
+        below = replace(bare, candidate=await self._setup_files(commit, inputs) if candidate else "")
         layer = await self.trees.layers.setup(
-            setup_key(commands, inputs), lambda into: self._set_up(commit, ground, commands, into)
+            setup_key(commands, inputs), lambda into: self._set_up(commit, below, commands, into)
         )
         return replace(bare, layers=(layer.path,))
 
-    async def _setup_ground(self, commit: str, inputs: list[tuple[str, str]]) -> str:
+    async def _setup_files(self, commit: str, inputs: list[tuple[str, str]]) -> str:
         """Return the files that setup commands see for a candidate.
 
         These are the base's files, except those that decide what is installed. Nothing else of the candidate is
@@ -156,16 +156,16 @@ class Workplace:
         entries.update({raw(path): None for path in before.keys() - dict(inputs).keys()})
         return await edit_tree.with_changes(self.store.bare, await self.store.tree_of(commit), entries)
 
-    async def _set_up(self, commit: str, tree_layers: TreeLayers, commands: tuple[str, ...], into: Path) -> None:
+    async def _set_up(self, commit: str, layers: TreeLayers, commands: tuple[str, ...], into: Path) -> None:
         from donewhen.workspace.sandbox.sandbox import ShellCommand
 
-        tree = await self.trees.make("throwaway", commit, tree_layers)
+        tree = await self.trees.make("throwaway", commit, layers)
         try:
-            room = self.room(tree, in_setup=True)
+            sandbox = self.sandbox(tree, in_setup=True)
             for command in commands:
-                _require_success(command, await room.run(ShellCommand(text=command)))
-            await build_setup_layer(self.store, tree_layers.candidate or commit, tree.upper, into)
-            if tree_layers.candidate:
+                _require_success(command, await sandbox.run(ShellCommand(text=command)))
+            await build_setup_layer(self.store, layers.candidate or commit, tree.upper, into)
+            if layers.candidate:
                 files = await self.trees.layers.root_of(commit)
                 _remove_protected(Root(into), contract_in(self.settings), files)
         finally:
@@ -186,15 +186,15 @@ def _remove_protected(layer: Root, contract: Contract, base_files: Root) -> None
                 os.unlink(name, dir_fd=above)
 
 
-def room_config(settings: Settings, in_setup: bool = False) -> SandboxConfig:
+def sandbox_config(settings: Settings, in_setup: bool = False) -> SandboxConfig:
     """Return the part of `[workspace]` that configures the sandbox. Raise BadInput if it is invalid."""
     network = settings.text("workspace", "network")
     sockets, names = settings.texts("workspace", "sockets"), settings.texts("workspace", "env")
-    with settings.blaming("workspace", "sockets"):
+    with settings.naming_source("workspace", "sockets"):
         for path in sockets:
             if not os.path.isabs(path) or not _is_socket(path):
                 raise BadInput(f"workspace.sockets: '{path}' is not the absolute path of a unix socket")
-    with settings.blaming("workspace", "env"):
+    with settings.naming_source("workspace", "env"):
         for name in names:
             if not VARIABLE.fullmatch(name):
                 raise BadInput(f"workspace.env: '{name}' is not the name of a variable")
@@ -208,7 +208,7 @@ def _services(settings: Settings) -> "tuple[RelayService, ...]":
         return ()
     from donewhen.workspace.sandbox import relay
 
-    with settings.blaming("workspace", "reach"):
+    with settings.naming_source("workspace", "reach"):
         return relay.parse(settings.texts("workspace", "reach"))
 
 
@@ -238,7 +238,7 @@ async def open_workplace(start: Path, offline: bool = False, held: Settings | No
         settings = held or settings_module.load(start.resolve(), repo.root, os.environ, TrustBook(state))
         if offline:
             settings = settings.with_value("workspace", "network", "none", "offline")
-        room_config(settings)
+        sandbox_config(settings)
         probe = enforced(await level.recorded_probe(launcher, state), settings.text("workspace", "isolation"))
         directory = repository_directory(state, repo.common_dir)
         store = await Store.open(launcher, repo, directory / "store")

@@ -209,7 +209,7 @@ class Workshop:
 async def fresh_tree(place: Workplace) -> AsyncGenerator[Workshop]:
     tree = await place.trees.make("maker", place.repo.head, TreeLayers())
     try:
-        yield Workshop(place, Maker(place.trees, tree, place.room(tree)))
+        yield Workshop(place, Maker(place.trees, tree, place.sandbox(tree)))
     finally:
         await place.trees.remove(tree, discard=True)
 

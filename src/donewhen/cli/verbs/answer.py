@@ -2,7 +2,7 @@
 
 import click
 
-from donewhen.cli.session_argument import newest_for, offered_ids
+from donewhen.cli.session_argument import matching_ids, newest_for
 from donewhen.cli.verbs.resume import continue_session
 from donewhen.errors import BadInput
 from donewhen.server import methods
@@ -12,7 +12,7 @@ SHORTEST_ID = 4
 
 
 @click.command("answer")
-@click.argument("words", nargs=-1, required=True, metavar="[ID] TEXT", shell_complete=offered_ids)
+@click.argument("words", nargs=-1, required=True, metavar="[ID] TEXT", shell_complete=matching_ids)
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
 def command(words: tuple[str, ...], as_json: bool) -> int:
     """Answer the question of a session with TEXT, or request a change of the pending contract or plan.
@@ -29,7 +29,7 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
     return 0 if answered["live"] else continue_session(answered["id"], as_json)
 
 
-def _require_text(word: str) -> None:
+def _require_text(text: str) -> None:
     """Raise BadInput if the only argument is the id of a session."""
-    if len(word) >= SHORTEST_ID and any(row["id"].startswith(word) for row in methods.session_list()):
-        raise BadInput(f"{word!r} is a session, and the answer is missing: donewhen answer {word} TEXT")
+    if len(text) >= SHORTEST_ID and any(row["id"].startswith(text) for row in methods.session_list()):
+        raise BadInput(f"{text!r} is a session, and the answer is missing: donewhen answer {text} TEXT")

@@ -26,10 +26,10 @@ def command() -> int:
     from donewhen.session.settings.run_options import RunOptions
     from donewhen.workspace.git.new_repository import make_repository
 
-    place = _place()
-    repo = place / "repository"
+    directory = _new_directory()
+    repo = directory / "repository"
     anyio.run(make_repository, repo, demo_scene.FILES)
-    script = place / "script.json"
+    script = directory / "script.json"
     script.write_text(json.dumps(demo_scene.STEPS))
     click.echo("The model in this demo is scripted. The repository, sandbox, checks, verdict and branch are real.")
     click.echo(f"$ cd {repo}")
@@ -46,7 +46,7 @@ def command() -> int:
     return result.outcome.exit_code
 
 
-def _place() -> Path:
+def _new_directory() -> Path:
     import tempfile
 
     from donewhen.workspace.state_dir import private_directory

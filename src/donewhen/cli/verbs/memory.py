@@ -109,12 +109,9 @@ def signature(file: str | None, check: str) -> int:
 def _summary_line(known: dict[str, Any]) -> str:
     counts = f"+{known['helped']} -{known['hurt']}"
     state = f" ({known['state']})" if known["state"] != "offered" else ""
-    said = known["approach"].split("\n")[0]
-    return f"{known['id']}  [{_source(known)}]  {counts:<7}  {known['check']}, {known['class']}{state}: {said}"
-
-
-def _source(known: dict[str, Any]) -> str:
-    return known["repo"] if known["learnt_here"] else f"imported or older: {known['repo'] or 'unknown'}"
+    source = known["repo"] if known["learnt_here"] else f"imported or older: {known['repo'] or 'unknown'}"
+    approach = known["approach"].split("\n")[0]
+    return f"{known['id']}  [{source}]  {counts:<7}  {known['check']}, {known['class']}{state}: {approach}"
 
 
 STATES = {
@@ -134,8 +131,8 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     yield f"check     {known['check']}"
     yield f"failure   {known['class']} ({known['key']})"
     for cause in signature["what"]["causes"]:
-        said = ": ".join(filter(None, (cause["place"], cause["kind"], cause["message"])))
-        yield f"          {said}"
+        failure = ": ".join(filter(None, (cause["place"], cause["kind"], cause["message"])))
+        yield f"          {failure}"
     yield from (f"failed    {id}" for id in signature["ids"])
     yield f"learnt    {known['at']} in session {known['session']}, round {known['round']}, by {known['model'] or '?'}"
     yield f"repo      {known['repo']}"

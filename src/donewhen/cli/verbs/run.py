@@ -39,15 +39,15 @@ def shared_options(without: tuple[str, ...] = ()) -> Decorator:
 
 
 def _option(flag: str, key: schema.Key) -> Decorator:
-    def offered(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    def matching_names(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
         del ctx, parameter
-        return [name for name in key.names if name.startswith(begun)]
+        return [name for name in key.names if name.startswith(typed)]
 
     if key.python_type is bool:
         return click.option(flag, is_flag=True, default=None, help=key.help)
     is_list = key.python_type is list
     return click.option(
-        flag, type=str if is_list else key.python_type, multiple=is_list, help=key.help, shell_complete=offered
+        flag, type=str if is_list else key.python_type, multiple=is_list, help=key.help, shell_complete=matching_names
     )
 
 

@@ -61,7 +61,7 @@ def _plan(records: list[Record], live: bool) -> Iterator[str]:
     """Yield lines about the plan and the result of each subtask."""
     subtasks = SubtaskStates()
     for record in records:
-        subtasks.take(record.event)
+        subtasks.note(record.event)
     if subtasks.size:
         yield f"plan      {subtasks.size}"
     for one in [*subtasks.all.values()][:MOST_SUBTASKS]:

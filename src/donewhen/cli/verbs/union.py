@@ -57,15 +57,15 @@ def _show(combined: "Combined") -> None:
     left = {one.patch: one for one in united.dropped}
     width = max(len(one.patch.id) for one in united.gated)
     for gated in united.gated:
-        for number, (word, words) in enumerate(_rows(gated, left.get(gated.patch.id))):
-            click.echo(one_line(f"{gated.patch.id if number == 0 else '':<{width}}  {word:<12}  {words}".rstrip()))
+        for number, (status, text) in enumerate(_rows(gated, left.get(gated.patch.id))):
+            click.echo(one_line(f"{gated.patch.id if number == 0 else '':<{width}}  {status:<12}  {text}".rstrip()))
     for path, how in united.together.reconciled:
         click.echo(one_line(f"merged by syntax: {path} ({how})"))
     for name in united.flaky:
         click.echo(one_line(f"flaky: {name} gave different results for the same tree"))
-    for leg in united.judgement.deltas if united.judgement else ():
-        if leg.kind == "open":
-            click.echo(one_line(f"does not decide: {leg.name} ({leg.detail})"))
+    for delta in united.judgement.deltas if united.judgement else ():
+        if delta.kind == "open":
+            click.echo(one_line(f"does not decide: {delta.name} ({delta.detail})"))
     if combined.note:
         click.echo(one_line(f"note: {combined.note}"))
     click.echo(one_line(combined.summary))
@@ -77,5 +77,5 @@ def _rows(gated: "Gated", dropped: "Dropped | None") -> list[tuple[str, str]]:
     if gated.status == "accepted":
         notes = [("", f"({note})") for note in gated.notes]
         return [("in", gated.patch.title), *notes]
-    words = [str(reason) for reason in gated.reasons]
-    return [(gated.status if number == 0 else "", line) for number, line in enumerate(words[:5])]
+    reasons = [str(reason) for reason in gated.reasons]
+    return [(gated.status if number == 0 else "", line) for number, line in enumerate(reasons[:5])]

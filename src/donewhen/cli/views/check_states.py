@@ -19,7 +19,7 @@ class CheckState:
     phase: str = ""
     """The phase of the current run; empty if the check is not running."""
     since: float = 0.0
-    is_on_the_way: bool = False
+    is_intermediate: bool = False
     """True for an intermediate run of a check that is not listed otherwise; it is removed after the run."""
 
 
@@ -28,7 +28,7 @@ class CheckStates:
         self.all: dict[str, CheckState] = {}
         self._deciding = DecidingEvents()
 
-    def promise(self, contract: object) -> None:
+    def set_contract(self, contract: object) -> None:
         """Replace all states by the checks of a contract."""
         names = [str(check.get("name")) for check in objects(mapping(contract).get("checks"))]
         self.all = {name: CheckState(name) for name in names}
@@ -38,16 +38,16 @@ class CheckStates:
         return max((one for one in self.all.values() if one.phase), key=lambda one: one.since, default=None)
 
     def begin(self, event: CheckStarted, now: float, is_working: bool) -> None:
-        on_the_way = is_working and event.phase not in DECIDING
-        check = self.all.setdefault(event.name, CheckState(event.name, is_on_the_way=on_the_way))
+        is_intermediate = is_working and event.phase not in DECIDING
+        check = self.all.setdefault(event.name, CheckState(event.name, is_intermediate=is_intermediate))
         check.phase, check.since = event.phase, now
 
     def end(self, event: CheckCompleted, is_working: bool) -> bool:
         """Record a result. Return True if it decides the state. A result on the base counts only before the work."""
-        decides = self._deciding.is_said_by(event)
+        decides = self._deciding.decides(event)
         check = self.all.get(event.name) or CheckState(event.name)
         if decides or not is_working:
-            self.all[event.name], check.is_on_the_way = check, False
+            self.all[event.name], check.is_intermediate = check, False
             check.status, check.duration_ms = event.status, whole(event.duration_ms)
             self._stop(check)
         elif check.phase == event.phase:
@@ -61,12 +61,12 @@ class CheckStates:
 
     def _stop(self, check: CheckState) -> None:
         check.phase = ""
-        if check.is_on_the_way:
+        if check.is_intermediate:
             self.all.pop(check.name, None)
 
-    def is_on_the_way(self, event: Event) -> bool:
+    def is_intermediate(self, event: Event) -> bool:
         """Return True for an intermediate result, not about the whole work: other events report its consequence."""
-        return isinstance(event, CheckCompleted) and self._deciding.is_on_the_way(event)
+        return isinstance(event, CheckCompleted) and self._deciding.is_intermediate(event)
 
     def verdict(self) -> str:
         red = [f"{one.name} {one.status or 'not run'}" for one in self.all.values() if one.status != "pass"]

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 BY_HAND = '[[check]]\nname = "tests"\ncommand = "the command that runs your tests"'
 
 
-def show(plan: "ContractProposal", err: bool = False) -> None:
-    for one in plan.checks:
+def show(proposal: "ContractProposal", err: bool = False) -> None:
+    for one in proposal.checks:
         where = f" (in {one.check.dir})" if one.check.dir != "." else ""
         click.echo(one_line(f"{one.check.name}{where}: {one.check.command}"), err=err)
         click.echo(f"    {one_line(one.why)}", err=err)

@@ -40,11 +40,11 @@ class EndingFacts:
         self._latest: dict[type[Event], Event] = {}
         self._deciding = DecidingEvents()
         for record in records:
-            self._take(record.event)
+            self._note(record.event)
 
-    def _take(self, event: Event) -> None:
+    def _note(self, event: Event) -> None:
         self._latest[type(event)] = event
-        self.subtasks.take(event)
+        self.subtasks.note(event)
         match event:
             case events.QuestionAsked():
                 self.open[event.id] = "question"
@@ -59,7 +59,7 @@ class EndingFacts:
                 self.paid.add(event.agent or event.engine)
             case events.ModelTurn() if not is_free(event.model):
                 self.paid.add(event.model)
-            case events.CheckCompleted() if self._deciding.is_said_by(event):
+            case events.CheckCompleted() if self._deciding.decides(event):
                 self.checks[event.name] = CheckResult(event.name, event.status, event.exit_code, event.duration_ms)
             case events.StateChanged() if event.to != "finished":
                 self._latest.pop(events.SessionFinished, None)  # the session continued after that
@@ -83,15 +83,15 @@ class EndingFacts:
 
 def show_ending(result: SessionResult, as_json: bool) -> None:
     """Print the outcome; on stderr with `as_json`, because stdout is then for a program."""
-    ended = EndingFacts(_records(result.session))
-    for line in facts_of(ended):
+    facts = EndingFacts(_records(result.session))
+    for line in facts_of(facts):
         click.echo(one_line(line), err=as_json)
     green = "green" if result.outcome is Outcome.VERIFIED else None
     line = one_line(f"{result.outcome}: {result.reason}")
     click.secho(line, fg=green, bold=True, err=as_json)
-    if handoff.place(result.session).exists():
-        click.echo(one_line(f"what was tried: {handoff.place(result.session)}"), err=as_json)
-    for number, command in enumerate(next_commands(result, ended)):
+    if handoff.path(result.session).exists():
+        click.echo(one_line(f"what was tried: {handoff.path(result.session)}"), err=as_json)
+    for number, command in enumerate(next_commands(result, facts)):
         click.echo(one_line(f"{'     ' if number else 'next:'} {command}"), err=as_json)
 
 
@@ -103,41 +103,41 @@ def _records(session: str) -> list[Record]:
         return []
 
 
-def facts_of(ended: EndingFacts) -> Iterator[str]:
-    for one in ended.results():
+def facts_of(facts: EndingFacts) -> Iterator[str]:
+    for one in facts.results():
         yield f"  {MARKS.get(one.status, '?')} {one.name}: {one.status}, {seconds(one.duration_ms)}"
-    finished = ended.latest(events.SessionFinished)
+    finished = facts.latest(events.SessionFinished)
     for one in finished.refused if finished else ():
         yield f"  refused: {short(one.path)} {short(one.reason)}"
-    yield from _plan_to_decide(ended)
-    if missing := _missing_subtasks(ended):
+    yield from _plan_to_decide(facts)
+    if missing := _missing_subtasks(facts):
         yield f"  {missing}"
-    if diff := ended.latest(events.DiffReady):
+    if diff := facts.latest(events.DiffReady):
         yield f"  {diff_words(diff)}"
-    if landed := ended.latest(events.Landed):
+    if landed := facts.latest(events.Landed):
         yield f"  branch {landed.branch} ({landed.commit[:12]})"
         if landed.note:
             yield f"  note: {landed.note}"
-    if spent := ended.latest(events.Spend):
-        money = price(amount(spent.usd), ended.is_free)
+    if spent := facts.latest(events.Spend):
+        money = price(amount(spent.usd), facts.is_free)
         rounds = whole(finished.iterations) if finished else 0
-        told = f", {counted(rounds, 'round')}" if rounds else ""
-        yield f"  {counted(spent.tokens, 'token')}, {money}{told}"
+        in_rounds = f", {counted(rounds, 'round')}" if rounds else ""
+        yield f"  {counted(spent.tokens, 'token')}, {money}{in_rounds}"
 
 
-def _plan_to_decide(ended: EndingFacts) -> Iterator[str]:
+def _plan_to_decide(facts: EndingFacts) -> Iterator[str]:
     """Yield the complete plan if it waits for a person's decision."""
-    drafted = GateKind.CONTRACT in ended.open.values() and ended.latest(events.PlanningCompleted)
-    gate = ended.latest(events.GateOpened)
-    if gate and (drafted or GateKind.PLAN in ended.open.values()):
+    drafted = GateKind.CONTRACT in facts.open.values() and facts.latest(events.PlanningCompleted)
+    gate = facts.latest(events.GateOpened)
+    if gate and (drafted or GateKind.PLAN in facts.open.values()):
         yield from (f"  {line}" for line in gate.detail.splitlines())
 
 
-def _missing_subtasks(ended: EndingFacts) -> str:
+def _missing_subtasks(facts: EndingFacts) -> str:
     """Return a line about subtasks that were left out: the contract may be green without them."""
-    known = ended.subtasks.all.values()
+    known = facts.subtasks.all.values()
     missing = [one.id for one in known if one.state != APPLIED]
-    engine = ended.latest(events.EngineSelected)
+    engine = facts.latest(events.EngineSelected)
     is_built = len(missing) < len(known) and engine is not None and engine.engine == EngineKind.FOREMAN
     words = f"{len(known) - len(missing)} of {counted(len(known), 'subtask')} are in; left out: {', '.join(missing)}"
     return short(words) if missing and is_built else ""
@@ -149,24 +149,24 @@ def price(usd: float | None, free: bool) -> str:
     return f"{usd:.4f} USD"
 
 
-def next_commands(result: SessionResult, ended: EndingFacts) -> list[str]:
+def next_commands(result: SessionResult, facts: EndingFacts) -> list[str]:
     """Return commands that a person may type next, the most likely first."""
-    started = ended.latest(events.SessionStarted)
+    started = facts.latest(events.SessionStarted)
     intent = (started and started.intent) or "INTENT"
     return [
         text.format(id=result.session, intent=shlex.quote(intent) if len(intent) < 80 else "INTENT")
-        for text in _templates(result.outcome, ended)
+        for text in _templates(result.outcome, facts)
     ]
 
 
-def _templates(outcome: Outcome, ended: EndingFacts) -> Iterable[str]:
-    if outcome is Outcome.VERIFIED and (landed := ended.latest(events.Landed)):
+def _templates(outcome: Outcome, facts: EndingFacts) -> Iterable[str]:
+    if outcome is Outcome.VERIFIED and (landed := facts.latest(events.Landed)):
         is_own = landed.branch.startswith("donewhen/")
         return ("donewhen diff {id}", "donewhen land {id} --onto BRANCH" if is_own else "donewhen receipt {id}")
-    if outcome is Outcome.WAITING and ended.open:
-        waits = [*ended.open.values()][-1]
+    if outcome is Outcome.WAITING and facts.open:
+        waits = [*facts.open.values()][-1]
         kind = GateKind.of(waits)
         return ("donewhen answer {id} TEXT",) if waits == "question" else kind.next if kind is not None else DECIDE
-    evaluated = ended.latest(events.EvaluationCompleted)
-    is_sent_back = evaluated is not None and evaluated.status == "rejected" and not ended.refused
+    evaluated = facts.latest(events.EvaluationCompleted)
+    is_sent_back = evaluated is not None and evaluated.status == "rejected" and not facts.refused
     return WORK_ON if outcome is Outcome.REJECTED and is_sent_back else outcome.next

@@ -27,15 +27,15 @@ from donewhen.events import Event
 from donewhen.storage.record import Record
 
 MARKS = {"pass": "✓", "fail": "✗", "flaky": "~", "timeout": "⏱", "vacuous": "∅", "tampered": "!", "infra": "?"}
-SAID_AT_THE_END = (events.DiffReady, events.Landed, events.GateOpened, events.SessionFinished)
+SHOWN_AT_THE_END = (events.DiffReady, events.Landed, events.GateOpened, events.SessionFinished)
 """Events that the final output of a session or a question to a person repeats; they are not shown twice."""
 DECIDING = ("round", "rerun")
 """Phases whose result is the state of a check. A result on the base counts only before there is work. A final run (on
 edits that a person must still approve, or on a branch that moved) is not a result of the round."""
-ON_THE_WAY = ("gate", "union")
+INTERMEDIATE = ("gate", "union")
 """Phases that judge one patch or a combination of some patches, not the current work."""
 
-_TELLING = re.compile(r'"(?:command|path|pattern|prompt|summary|item)": ?"((?:[^"\\]|\\.)*)')
+_MAIN_PARAMETER = re.compile(r'"(?:command|path|pattern|prompt|summary|item)": ?"((?:[^"\\]|\\.)*)')
 """Matches the most informative parameter of a call; the preview may be cut anywhere."""
 
 
@@ -79,24 +79,24 @@ class DecidingEvents:
     """
 
     def __init__(self) -> None:
-        self._on_the_way: set[str] = set()
+        self._intermediate: set[str] = set()
 
-    def is_said_by(self, event: events.CheckCompleted) -> bool:
-        if event.phase in ON_THE_WAY and not event.subtask:
-            self._on_the_way.add(event.name)
+    def decides(self, event: events.CheckCompleted) -> bool:
+        if event.phase in INTERMEDIATE and not event.subtask:
+            self._intermediate.add(event.name)
         elif event.phase == "round":
-            self._on_the_way.discard(event.name)
-        return event.phase in DECIDING and not self.is_on_the_way(event)
+            self._intermediate.discard(event.name)
+        return event.phase in DECIDING and not self.is_intermediate(event)
 
-    def is_on_the_way(self, event: events.CheckCompleted) -> bool:
-        again = event.phase == "rerun" and event.name in self._on_the_way
-        return again or event.phase in ON_THE_WAY or event.subtask != ""
+    def is_intermediate(self, event: events.CheckCompleted) -> bool:
+        again = event.phase == "rerun" and event.name in self._intermediate
+        return again or event.phase in INTERMEDIATE or event.subtask != ""
 
 
 def call_words(event: events.ToolCall) -> str:
     """Return a tool call as words: the tool and its most informative parameter."""
-    telling = _TELLING.search(event.params_preview)
-    return f"{event.tool} {short(_unescaped(telling.group(1)) if telling else event.params_preview)}".rstrip()
+    found = _MAIN_PARAMETER.search(event.params_preview)
+    return f"{event.tool} {short(_unescaped(found.group(1)) if found else event.params_preview)}".rstrip()
 
 
 def _unescaped(text: str) -> str:

@@ -35,18 +35,14 @@ def echo(shown: bool) -> Generator[None]:
         yield
         return
     before = termios.tcgetattr(terminal)
-    _set_echo(terminal, shown)
+    modes = termios.tcgetattr(terminal)
+    modes[3] = modes[3] | termios.ECHO if shown else modes[3] & ~termios.ECHO
+    termios.tcsetattr(terminal, termios.TCSANOW, modes)
     try:
         yield
     finally:
         with contextlib.suppress(termios.error):
             termios.tcsetattr(terminal, termios.TCSANOW, before)
-
-
-def _set_echo(terminal: int, shown: bool) -> None:
-    modes = termios.tcgetattr(terminal)
-    modes[3] = modes[3] | termios.ECHO if shown else modes[3] & ~termios.ECHO
-    termios.tcsetattr(terminal, termios.TCSANOW, modes)
 
 
 def forget_typed() -> None:

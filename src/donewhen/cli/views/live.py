@@ -37,38 +37,38 @@ class LiveView:
         self._console = console or Console(highlight=False)
         self._region = LiveRegion(self._console)
         self._now = now
-        self._seen = LiveState(now(), person_here)
+        self._state = LiveState(now(), person_here)
         self._lines: list[str] = []
-        self._noted = threading.Lock()
+        self._state_lock = threading.Lock()
         """Protects the state; held only for short moments."""
-        self._pen = threading.RLock()
+        self._terminal_lock = threading.RLock()
         """Protects the terminal; held while it is written to."""
-        self._held = False
+        self._is_paused = False
         self._stop_asked = False
         self._done = threading.Event()
         self._last: object = None
         """What was drawn last, so that the same is not drawn again."""
 
-    def told(self, record: Record) -> None:
+    def on_record(self, record: Record) -> None:
         """Record an event. Can be called from any thread."""
-        with self._noted:
-            self._lines += self._seen.take(record, self._now())
+        with self._state_lock:
+            self._lines += self._state.add(record, self._now())
 
     def remember(self, records: Iterable[Record]) -> None:
         """Record the events before this run of the session without showing them again."""
-        with self._noted:
+        with self._state_lock:
             for record in records:
-                self._seen.remember(record, self._now())
+                self._state.remember(record, self._now())
 
     def say(self, line: str) -> None:
         """Add a line that stays in the scrollback."""
-        with self._noted:
+        with self._state_lock:
             self._lines.append(line)
 
     def streamed(self, text: str) -> None:
         """Add a piece of the text that a model is writing."""
-        with self._noted:
-            self._seen.streamed(text)
+        with self._state_lock:
+            self._state.streamed(text)
 
     @contextlib.contextmanager
     def shown(self) -> Generator[None]:
@@ -81,21 +81,21 @@ class LiveView:
             finally:
                 self._done.set()
                 drawer.join()
-                with self._pen:
-                    self._region.clear(self._taken_lines())
+                with self._terminal_lock:
+                    self._region.clear(self._take_lines())
 
     @contextlib.contextmanager
     def paused(self) -> Generator[None]:
         """Draw nothing inside the block: other code uses the terminal."""
-        with self._pen:
-            self._region.clear(self._taken_lines())
-            self._held = True
+        with self._terminal_lock:
+            self._region.clear(self._take_lines())
+            self._is_paused = True
         try:
             with keyboard.echo(True):
                 yield
         finally:
-            with self._pen:
-                self._held = False
+            with self._terminal_lock:
+                self._is_paused = False
                 self._last = None
 
     def _keep_drawing(self) -> None:
@@ -106,8 +106,8 @@ class LiveView:
             self.draw()
 
     def _stop(self) -> None:
-        with self._pen:
-            if not self._held:
+        with self._terminal_lock:
+            if not self._is_paused:
                 self._region.clear()
                 self._last = None
             self._stop_asked = False
@@ -116,19 +116,19 @@ class LiveView:
 
     def draw(self) -> None:
         """Update the terminal. Write nothing if nothing changed."""
-        with self._pen:
-            if self._held:
+        with self._terminal_lock:
+            if self._is_paused:
                 return
             size, shown = self._region.size(), self._is_ours()
-            with self._noted:
-                found = rows(self._seen, *size, self._now()) if shown else []
+            with self._state_lock:
+                found = rows(self._state, *size, self._now()) if shown else []
             now = (size, found)
             if self._lines or now != self._last:
-                self._region.draw(found, self._taken_lines())
+                self._region.draw(found, self._take_lines())
                 self._last = now
 
-    def _taken_lines(self) -> list[Text]:
-        with self._noted:
+    def _take_lines(self) -> list[Text]:
+        with self._state_lock:
             taken, self._lines = self._lines, []
         return [_shaded(line) for line in taken]
 

@@ -40,7 +40,8 @@ class LiveRegion:
         if self._lost:
             return
         try:
-            self._write(self._frame(rows, lines))
+            self._console.file.write(self._frame(rows, lines))
+            self._console.file.flush()
         except OSError:
             self._lost = True  # a lost terminal must not stop the session
         self._drawn = [cell_len(row.plain) for row in rows]
@@ -52,14 +53,11 @@ class LiveRegion:
         # wrapped them when it became narrower: it would join wrapped rows that are not erased when it becomes wider.
         broken, self._columns = self._columns != self.size()[0], self.size()[0]
         wiped = self._wiped() if scrolled or not rows or broken else ""
-        return _BEGIN + self._to_top() + wiped + scrolled + body + (_BELOW if rows else "") + "\r" + _END
+        to_first_row = "\r" + _up(self._height(self._drawn[:-1]))
+        return _BEGIN + to_first_row + wiped + scrolled + body + (_BELOW if rows else "") + "\r" + _END
 
     def clear(self, lines: Iterable[Text] = ()) -> None:
         self.draw((), lines)
-
-    def _to_top(self) -> str:
-        """Return the control sequence that moves the cursor to the first row."""
-        return "\r" + _up(self._height(self._drawn[:-1]))
 
     def _wiped(self) -> str:
         """Erase row by row: if all is erased at once, a terminal may keep it as a page in its history."""
@@ -75,10 +73,6 @@ class LiveRegion:
         with self._console.capture() as captured:
             self._console.print(text, end="", soft_wrap=True)
         return captured.get()
-
-    def _write(self, data: str) -> None:
-        self._console.file.write(data)
-        self._console.file.flush()
 
 
 def _up(rows: int) -> str:

@@ -36,24 +36,24 @@ NARROW = 60
 COLOURS = {"pass": "bold", "flaky": "yellow", "vacuous": "yellow"}
 
 
-def rows(seen: LiveState, width: int, height: int, now: float) -> list[Text]:
+def rows(state: LiveState, width: int, height: int, now: float) -> list[Text]:
     """Return the rows: few enough to keep part of the scrollback visible, and none wider than the terminal."""
-    room = max(1, min(MOST_ROWS, height - 2))
-    now_row = [_doing(seen, now)]
-    cost = [_cost(seen, now)]
-    every_check = [_check(check, now) for check in seen.checks.all.values()]
+    space = max(1, min(MOST_ROWS, height - 2))
+    now_row = [_doing(state, now)]
+    cost = [_cost(state, now)]
+    every_check = [_check(check, now) for check in state.checks.all.values()]
     checks = _packed(every_check, width, ROWS_OF_CHECKS)
-    subtasks = _subtasks(seen.subtasks, width, ROWS_OF_SUBTASKS, now)
-    found = [[_headline(seen, width)], [_who(seen, width)], subtasks, checks, cost, now_row]
-    while sum(map(len, found)) > room:
+    subtasks = _subtasks(state.subtasks, width, ROWS_OF_SUBTASKS, now)
+    found = [[_headline(state, width)], [_who(state, width)], subtasks, checks, cost, now_row]
+    while sum(map(len, found)) > space:
         if len(subtasks) > 1:
-            subtasks[:] = _subtasks(seen.subtasks, width, len(subtasks) - 1, now)
+            subtasks[:] = _subtasks(state.subtasks, width, len(subtasks) - 1, now)
         elif len(checks) > 1:
             checks[:] = _packed(every_check, width, len(checks) - 1)
         else:
             next(part for part in found if part).pop()
-    spare = room - sum(map(len, found))
-    found.insert(4, _latest(seen, spare))
+    spare = space - sum(map(len, found))
+    found.insert(4, _latest(state, spare))
     return [_cut(row, width) for part in found for row in part]
 
 
@@ -69,27 +69,27 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _headline(seen: LiveState, width: int) -> Text:
-    name = one_line(f"{seen.session} {seen.intent}".strip() or "donewhen")
+def _headline(state: LiveState, width: int) -> Text:
+    name = one_line(f"{state.session} {state.intent}".strip() or "donewhen")
     line = Text().append("── ", "dim").append(name, "bold").append(" ")
     return line.append("─" * max(0, width - cell_len(line.plain) - 1), "dim")
 
 
-def _who(seen: LiveState, width: int) -> Text:
-    model = seen.model if width >= NARROW and not seen.agent else ""
-    hired = f"{seen.engine} with {seen.agent}" if seen.agent and seen.engine == EngineKind.FOREMAN else seen.agent
-    worker = " on ".join(filter(None, [hired or seen.engine, model])) or "no engine yet"
-    of = f"round {seen.round.n} of {seen.round.most}" if seen.round.n else ""
+def _who(state: LiveState, width: int) -> Text:
+    model = state.model if width >= NARROW and not state.agent else ""
+    agent = f"{state.engine} with {state.agent}" if state.agent and state.engine == EngineKind.FOREMAN else state.agent
+    worker = " on ".join(filter(None, [agent or state.engine, model])) or "no engine yet"
+    of = f"round {state.round.n} of {state.round.most}" if state.round.n else ""
     return Text(one_line(" · ".join(filter(None, [of, worker]))))
 
 
-def _cost(seen: LiveState, now: float) -> Text:
-    cost = "free" if seen.usd is None and seen.is_free else money(seen.usd)
-    return Text(f"{seen.tokens:,} tokens · {cost} · {clock(now - seen.began)}", "dim")
+def _cost(state: LiveState, now: float) -> Text:
+    cost = "free" if state.usd is None and state.is_free else money(state.usd)
+    return Text(f"{state.tokens:,} tokens · {cost} · {clock(now - state.began)}", "dim")
 
 
-def _doing(seen: LiveState, now: float) -> Text:
-    what, since = seen.now_doing()
+def _doing(state: LiveState, now: float) -> Text:
+    what, since = state.now_doing()
     seconds = int(now - since)
     row = Text(f"{clock(seconds)} " if seconds else "", "bold cyan")
     return row.append(one_line(what), "bold cyan")
@@ -119,12 +119,12 @@ def _subtasks(known: SubtaskStates, width: int, most: int, now: float) -> list[T
 def _subtask(one: SubtaskState, width: int, now: float) -> Text:
     """Return one subtask: `▸ a 0:12 edit_file a.py`, `◌ c 0:03 checked by tests`, `✗ e rejected: why`."""
     mark, seconds = SUBTASK_MARKS.get(one.state, "✗"), int(now - one.since)
-    time = clock(seconds) if one.is_under_way and seconds > 0 else ""
+    time = clock(seconds) if one.is_active and seconds > 0 else ""
     state = "" if one.state == AT_WORK else one.state
     by = "by " if one.state == CHECKED and one.doing else ""
     words = " ".join(filter(None, (one.id, time, state))) + (f": {one.why}" if one.why else "")
     text = one_line(f" {words} {by}{one.doing}".rstrip())
-    shade = "cyan" if one.is_under_way else "dim" if one.state == WAITS else ""
+    shade = "cyan" if one.is_active else "dim" if one.state == WAITS else ""
     marked = "bold" if one.state in (ACCEPTED, APPLIED) else shade or ("yellow" if mark == "?" else "red")
     part = Text().append(mark, marked).append(text, shade)
     part.truncate(max(1, min(MOST_OF_A_SUBTASK, width - 1)), overflow="ellipsis")
@@ -148,8 +148,8 @@ def _packed(parts: Sequence[Text], width: int, most: int) -> list[Text]:
     return packed
 
 
-def _latest(seen: LiveState, spare: int) -> list[Text]:
-    lines = [*seen.latest, *(line for line in seen.partial.splitlines() if line.strip())]
+def _latest(state: LiveState, spare: int) -> list[Text]:
+    lines = [*state.latest, *(line for line in state.partial.splitlines() if line.strip())]
     return [Text(one_line(line.expandtabs(4)), "dim") for line in lines[-spare:]] if spare else []
 
 

@@ -11,7 +11,7 @@ from donewhen import events
 from donewhen.cli.views.check_states import CheckStates
 from donewhen.cli.views.event_fields import LONGEST, amount, counted, short, whole
 from donewhen.cli.views.event_lines import (
-    SAID_AT_THE_END,
+    SHOWN_AT_THE_END,
     call_words,
     lines_of,
     of_subtask,
@@ -71,26 +71,26 @@ class LiveState:
         """True if the current engine and model are known to be free."""
         return is_ours(self.engine) and not self.agent and is_free(self.model)
 
-    def take(self, record: Record, now: float) -> list[str]:
+    def add(self, record: Record, now: float) -> list[str]:
         """Process one event and return the lines that stay in the scrollback."""
         self.session = record.session  # a resumed session has no second session_started event
         event = record.event
         kept = [*self._end_of_round(event, now)]
-        self.subtasks.take(event, now)
+        self.subtasks.note(event, now)
         self._note(event, now)
-        if self._is_said_elsewhere(event):
+        if self._is_shown_elsewhere(event):
             return kept
-        if isinstance(event, PASSING) or self.checks.is_on_the_way(event):
+        if isinstance(event, PASSING) or self.checks.is_intermediate(event):
             self.latest.extend(_passing_lines(record))
-        elif not isinstance(event, (*SAID_AT_THE_END, *IN_THE_ROWS)):
+        elif not isinstance(event, (*SHOWN_AT_THE_END, *IN_THE_ROWS)):
             kept += lines_of(record)
         return kept
 
     def remember(self, record: Record, now: float) -> None:
         """Process an event of an earlier run of the same session: nothing of that run is still active."""
-        self.take(record, now)
+        self.add(record, now)
         self._nothing_runs()
-        self.subtasks.break_off(now)
+        self.subtasks.stop_all(now)
         self.latest.clear()
         self.round.is_open = False
         self._do("preparing", now)
@@ -106,12 +106,12 @@ class LiveState:
         if self.calls:
             words, since = next(iter(self.calls.values()))
             return f"→ {words}", since
-        hands = self.subtasks.under_way()
-        if hands and self.doing != _STATES["waiting"]:
-            return self.subtasks.summary(), min(one.since for one in hands)
+        active = self.subtasks.active()
+        if active and self.doing != _STATES["waiting"]:
+            return self.subtasks.summary(), min(one.since for one in active)
         return self.doing, self.since
 
-    def _is_said_elsewhere(self, event: Event) -> bool:
+    def _is_shown_elsewhere(self, event: Event) -> bool:
         if isinstance(event, events.QuestionAsked):
             return self.person_here
         return isinstance(event, events.CheckCompleted) and self.round.n > 0 and event.phase == "baseline"
@@ -131,7 +131,7 @@ class LiveState:
             case events.SessionStarted():
                 self.intent = short(event.intent)
                 self.engine, self.model = event.engine or "", event.model or ""
-                self.checks.promise(event.contract)
+                self.checks.set_contract(event.contract)
             case events.StateChanged():
                 self._nothing_runs()
                 self._do(_STATES.get(event.to, self.doing), now)

@@ -14,12 +14,12 @@ MOST_LINES = 10
 
 def proposed_lines(event: events.ContractProposed) -> Iterator[str]:
     checks = objects(mapping(event.contract).get("checks"))
-    said = "; ".join(f"{short(one.get('name'))}: {short(one.get('command'))}" for one in checks)
+    listed = "; ".join(f"{short(one.get('name'))}: {short(one.get('command'))}" for one in checks)
     if event.revised is False:
         yield f"the contract was not revised: {short(event.reason)}"
     else:
         heading = "the contract was revised" if event.revised else "no contract yet; proposed"
-        yield f"{heading}: {said}"
+        yield f"{heading}: {listed}"
     yield from _listed("not verified by this contract", event.not_verified)
 
 

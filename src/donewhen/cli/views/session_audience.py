@@ -11,10 +11,9 @@ from collections.abc import Generator, Iterable
 from typing import TextIO
 
 from donewhen.cli.group import one_line
-from donewhen.cli.views.event_lines import SAID_AT_THE_END, lines_of, of_subtask, phase_words, subtask_of
+from donewhen.cli.views.event_lines import SHOWN_AT_THE_END, lines_of, of_subtask, phase_words, subtask_of
 from donewhen.cli.views.json_lines import json_text
 from donewhen.events import CheckCompleted, CheckStarted, IterationStarted
-from donewhen.session.person.gates import Person
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.storage.record import Record
 
@@ -29,14 +28,14 @@ def watching(as_json: bool, may_ask: bool = True, before: Iterable[Record] = ())
     `before` are the earlier events of a resumed session. Only the live view reads them.
     """
     if as_json:
-        yield SessionWatcher(told=_print_json, say=_say)
+        yield SessionWatcher(on_record=_print_json, say=_say)
     elif sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb"):
         with _live(may_ask, before) as watch:
             yield watch
     else:
         plain = PlainLines()
         with plain.written():
-            yield SessionWatcher(told=plain.told, say=_say)
+            yield SessionWatcher(on_record=plain.on_record, say=_say)
 
 
 @contextlib.contextmanager
@@ -50,13 +49,12 @@ def _live(may_ask: bool, before: Iterable[Record]) -> Generator[SessionWatcher]:
     view.remember(before)
     person = TerminalPerson(view.paused)
 
-    def told(record: Record) -> None:
-        view.told(record)
-        person.told(record)
+    def on_record(record: Record) -> None:
+        view.on_record(record)
+        person.on_record(record)
 
-    someone: Person | None = person if asked else None
     with view.shown():
-        yield SessionWatcher(told=told, say=view.say, person=someone, on_text=view.streamed)
+        yield SessionWatcher(on_record=on_record, say=view.say, person=person if asked else None, on_text=view.streamed)
 
 
 class PlainLines:
@@ -76,33 +74,33 @@ class PlainLines:
             yield
         finally:
             for key in [*self._timers]:
-                self._forget(key)
+                self._cancel(key)
 
-    def told(self, record: Record) -> None:
-        self._forget("")
+    def on_record(self, record: Record) -> None:
+        self._cancel("")
         match record.event:
             case CheckStarted() as event:
                 line = f"  … {event.name}{phase_words(event.phase)}"
                 self._announce(_key(event), of_subtask(line, subtask_of(event)))
             case CheckCompleted() as event:
-                self._forget(_key(event))
+                self._cancel(_key(event))
                 if self._is_working and event.phase == "baseline":
                     return
             case IterationStarted():
                 self._is_working = True
             case _:
                 pass
-        if not isinstance(record.event, SAID_AT_THE_END):
+        if not isinstance(record.event, SHOWN_AT_THE_END):
             for line in lines_of(record):
                 self._write(line)
 
     def _announce(self, key: str, line: str) -> None:
-        self._forget(key)
+        self._cancel(key)
         timer = self._timers[key] = threading.Timer(self._slow_secs, self._write, [line])
         timer.daemon = True
         timer.start()
 
-    def _forget(self, key: str) -> None:
+    def _cancel(self, key: str) -> None:
         if timer := self._timers.pop(key, None):
             timer.cancel()
 

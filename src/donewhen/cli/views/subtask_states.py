@@ -31,7 +31,7 @@ class SubtaskState:
     """The check that is running on its patch."""
 
     @property
-    def is_under_way(self) -> bool:
+    def is_active(self) -> bool:
         return self.state in (AT_WORK, CHECKED)
 
     @property
@@ -54,21 +54,21 @@ class SubtaskStates:
         self.is_open = False
         """True while workers are active on the plan."""
 
-    def under_way(self) -> list[SubtaskState]:
-        return [one for one in self.all.values() if one.is_under_way] if self.is_open else []
+    def active(self) -> list[SubtaskState]:
+        return [one for one in self.all.values() if one.is_active] if self.is_open else []
 
     def summary(self) -> str:
         """Return a summary such as `2 working, 1 checked, 3 waiting`."""
         states = ["waiting" if one.state == WAITS else one.state for one in by_importance(self.all.values())]
         return ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
 
-    def break_off(self, now: float) -> None:
+    def stop_all(self, now: float) -> None:
         """Mark all active subtasks as waiting and the plan as not active."""
-        for one in self.under_way():
+        for one in self.active():
             one.go_to(WAITS, now)
         self.is_open = False
 
-    def take(self, event: Event, now: float = 0.0) -> None:
+    def note(self, event: Event, now: float = 0.0) -> None:
         match event:
             case events.PlanningCompleted() if not event.items:
                 self.size = plan_size(event)
@@ -80,11 +80,11 @@ class SubtaskStates:
             case events.StateChanged(to="judging" | "finished"):
                 self.is_open = False
             case _ if event.subtask:
-                self._take_work(self._of(subtask_of(event)), event)
+                self._note_work(self._of(subtask_of(event)), event)
             case _:
-                self._take_place(event, now)
+                self._note_state(event, now)
 
-    def _take_work(self, one: SubtaskState, event: Event) -> None:
+    def _note_work(self, one: SubtaskState, event: Event) -> None:
         match event:
             case events.ToolCall():
                 one.calls[event.id] = call_words(event)
@@ -97,7 +97,7 @@ class SubtaskStates:
             case _:
                 pass
 
-    def _take_place(self, event: Event, now: float) -> None:
+    def _note_state(self, event: Event, now: float) -> None:
         match event:
             case events.SubtaskStarted():
                 self._move(event.id, AT_WORK, now)

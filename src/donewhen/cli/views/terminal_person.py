@@ -27,7 +27,7 @@ class TerminalPerson:
         self._deciding: anyio.CancelScope | None = None
         self._is_decided = False
 
-    def told(self, record: Record) -> None:
+    def on_record(self, record: Record) -> None:
         """Stop waiting for a decision that was made elsewhere."""
         if isinstance(record.event, GateDecided) and self._deciding is not None:
             self._is_decided = True

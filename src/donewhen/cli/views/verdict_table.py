@@ -13,7 +13,7 @@ from donewhen import events
 from donewhen.cli.group import one_line
 from donewhen.cli.views.verdict_lines import TAIL_LINES, evidence, remarks, status, tests, time
 from donewhen.events import Emit, Event
-from donewhen.judge.verdict import CheckStatus, Result, Verdict
+from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.printable import escaped
 from donewhen.session.check import judge_tree
 
@@ -33,9 +33,9 @@ class VerdictTable:
     def watching(self) -> Generator[Emit]:
         """Show progress until the block ends, with or without a verdict."""
         with self._status:
-            yield self._tell
+            yield self._show_progress
 
-    def _tell(self, event: Event) -> None:
+    def _show_progress(self, event: Event) -> None:
         if isinstance(event, events.CheckStarted):
             self._status.update(f"{escape(event.name)}{PHASES.get(event.phase, '')}")
 
@@ -43,16 +43,14 @@ class VerdictTable:
         self._console.print(_table(verdict))
         for result in verdict.results:
             if result.status is not CheckStatus.PASS:
-                self._show_red(result)
+                self._console.rule(escape(result.name), align="left", style="dim")
+                tail = "\n".join(result.output_tail.splitlines()[-TAIL_LINES:])
+                self._console.print(_coloured(tail), soft_wrap=True)
         for line in remarks(verdict):
             self._console.print(one_line(line), style="dim", markup=False, soft_wrap=True)
         self._console.print(
             one_line(judge_tree.summary(verdict)), markup=False, style="bold green" if verdict.green else "bold red"
         )
-
-    def _show_red(self, result: Result) -> None:
-        self._console.rule(escape(result.name), align="left", style="dim")
-        self._console.print(_coloured("\n".join(result.output_tail.splitlines()[-TAIL_LINES:])), soft_wrap=True)
 
 
 def _coloured(output: str) -> Text:

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from donewhen.workspace.policy import Policy
 
 
-async def refused(place: Workplace, commands: Iterable[str]) -> dict[str, str]:
+async def refused(workplace: Workplace, commands: Iterable[str]) -> dict[str, str]:
     """Return the commands that must not run, each with the reason. No person is asked."""
-    policy, found = policy_of(place, place.settings), dict[str, str]()
+    policy, found = policy_of(workplace, workplace.settings), dict[str, str]()
     for command in dict.fromkeys(commands):
-        denied = await refusal(place.launcher, policy, command, None, "")
+        denied = await refusal(workplace.launcher, policy, command, None, "")
         if denied is not None:
             found[command] = denied.why
     return found
 
 
-def policy_of(place: Workplace, settings: Settings) -> "Policy":
+def policy_of(workplace: Workplace, settings: Settings) -> "Policy":
     """Return the policy for engines: the built-in rules, and those that narrow them."""
     from donewhen.workspace.policy import Policy
 
     deny, ask = settings.texts("policy", "deny"), settings.texts("policy", "ask")
-    return Policy.load(deny=deny, ask=ask, root=str(place.repo.root))
+    return Policy.load(deny=deny, ask=ask, root=str(workplace.repo.root))

@@ -76,19 +76,15 @@ class ContractProposal:
         return key not in self.stated
 
 
-def plan(place: Workplace) -> ContractProposal:
+def propose_contract(workplace: Workplace) -> ContractProposal:
     """Examine the repository and what its file already says."""
-    file = place.settings.file or place.repo.root / settings.FILE_NAME
-    before = file.read_bytes() if place.settings.file else None
-    known = contract_file.contract_in(place.settings).checks
-    found = propose(place.repo.root, lambda name: shutil.which(name) is not None)
-    stated = _stated_keys(before or b"")
+    file = workplace.settings.file or workplace.repo.root / settings.FILE_NAME
+    before = file.read_bytes() if workplace.settings.file else None
+    known = contract_file.contract_in(workplace.settings).checks
+    found = propose(workplace.repo.root, lambda name: shutil.which(name) is not None)
+    stated = frozenset(cast("dict[str, object]", parse_toml(before or b"").get("workspace", {})))
     workspace = {key: values for key, values in found.workspace.items() if key not in stated}
     return ContractProposal(file, before, _missing(found.checks, known), known, workspace, stated, found)
-
-
-def _stated_keys(content: bytes) -> frozenset[str]:
-    return frozenset(cast("dict[str, object]", parse_toml(content).get("workspace", {})))
 
 
 def _missing(proposed: Iterable[Proposed], known: Sequence[Check]) -> tuple[Proposed, ...]:
@@ -108,26 +104,26 @@ def _done_by(check: Check) -> set[tuple[str, str]]:
     """Return a check as its command and the tools that it calls. The same tool in the same directory need not run
     twice.
     """
-    place = posixpath.normpath(check.dir)
+    directory = posixpath.normpath(check.dir)
     tools = [recognise(words) for words in plain_commands(check.command)]
-    return {(place, " ".join(check.command.split())), *((place, f"<{tool.runner}>") for tool in tools if tool)}
+    return {(directory, " ".join(check.command.split())), *((directory, f"<{tool.runner}>") for tool in tools if tool)}
 
 
 # -- trial run --
 
 
-async def try_out(place: Workplace, planned: ContractProposal, emit: Emit) -> Verdict:
+async def try_out(workplace: Workplace, proposal: ContractProposal, emit: Emit) -> Verdict:
     """Run what would be written, once, on the working tree as it is and with the workspace that it would have."""
-    variables = {f"DONEWHEN__WORKSPACE__{key.upper()}": json.dumps(list(v)) for key, v in planned.workspace.items()}
+    variables = {f"DONEWHEN__WORKSPACE__{key.upper()}": json.dumps(list(v)) for key, v in proposal.workspace.items()}
     environment = {**variables, **os.environ}
-    start = planned.file.parent
-    widened = settings.load(start, place.repo.root, environment, TrustBook(state_root(os.environ)))
-    checks = tuple(replace(one.check, timeout_secs=LONGEST_TRIAL_SECS) for one in planned.checks)
+    start = proposal.file.parent
+    widened = settings.load(start, workplace.repo.root, environment, TrustBook(state_root(os.environ)))
+    checks = tuple(replace(one.check, timeout_secs=LONGEST_TRIAL_SECS) for one in proposal.checks)
     request = judge_tree.CheckRequest(subject="as-is")
-    return await judge_tree.check(replace(place, settings=widened), Contract(checks=checks), request, emit)
+    return await judge_tree.check(replace(workplace, settings=widened), Contract(checks=checks), request, emit)
 
 
-def unable(result: Result) -> str:
+def start_problem(result: Result) -> str:
     """Return in one line why a check cannot start here; empty if it can, red or not."""
     lines = [line.strip() for line in result.output_tail.splitlines() if line.strip()]
     if result.status is CheckStatus.INFRA:
@@ -137,12 +133,12 @@ def unable(result: Result) -> str:
     return ""
 
 
-def settled(planned: ContractProposal, verdict: Verdict) -> ContractProposal:
+def after_trial(proposal: ContractProposal, verdict: Verdict) -> ContractProposal:
     """Return the proposal without checks that cannot start here, and with time limits that fit the trial run."""
     results = {result.name: result for result in verdict.results}
-    starting = [one for one in planned.checks if not unable(results[one.check.name])]
+    starting = [one for one in proposal.checks if not start_problem(results[one.check.name])]
     checks = tuple(replace(one, check=_timed(one.check, results[one.check.name])) for one in starting)
-    return replace(planned, checks=checks)
+    return replace(proposal, checks=checks)
 
 
 def _timed(check: Check, result: Result) -> Check:
@@ -155,25 +151,25 @@ def _timed(check: Check, result: Result) -> Check:
 # -- writing --
 
 
-def write(planned: ContractProposal) -> None:
+def write(proposal: ContractProposal) -> None:
     """Write the proposal into the file, and trust the file. Raise BadInput if the file was changed meanwhile."""
-    file = Path(os.path.realpath(planned.file))
-    if file.parent != Path(os.path.realpath(planned.file.parent)):
-        raise BadInput(f"{planned.file} is a link to {file}; links are not followed")
+    file = Path(os.path.realpath(proposal.file))
+    if file.parent != Path(os.path.realpath(proposal.file.parent)):
+        raise BadInput(f"{proposal.file} is a link to {file}; links are not followed")
     try:
-        written = _replace(file, planned)
+        written = _replace(file, proposal)
     except OSError as error:
         raise BadInput(f"{file} cannot be written: {error.strerror}") from error
     TrustBook(state_root(os.environ)).accept(file, written)
 
 
-def _replace(file: Path, planned: ContractProposal) -> bytes:
+def _replace(file: Path, proposal: ContractProposal) -> bytes:
     """Write the file and return its new content."""
     now = file.read_bytes() if file.exists() else None
-    if now != planned.before:
+    if now != proposal.before:
         raise BadInput(f"{file} was changed in the meantime; nothing was written. Run again: donewhen init")
     mode = stat.S_IMODE(file.stat().st_mode) if now is not None else 0o666 & ~_umask()
-    text = extended((planned.before or b"").decode(), planned)
+    text = extended((proposal.before or b"").decode(), proposal)
     write_atomically(file, text)
     file.chmod(mode)
     return text.encode()
@@ -185,15 +181,17 @@ def _umask() -> int:
     return mask
 
 
-def extended(text: str, planned: ContractProposal) -> str:
+def extended(text: str, proposal: ContractProposal) -> str:
     """Return the text of a file with the proposal added. The old text is still there, byte for byte and in order."""
     old = parse_toml(text)
-    entries = [contract_file.entry_of(one.check) for one in planned.checks]
-    keys = {key: list(values) for key, values in planned.workspace.items()}
+    entries = [contract_file.entry_of(one.check) for one in proposal.checks]
+    keys = {key: list(values) for key, values in proposal.workspace.items()}
     ending = "\r\n" if "\r\n" in text else "\n"
     start = _with_keys(text, _rendered(keys).replace("\n", ending)) if keys and "workspace" in old else text or HEADING
     blocks = ["[workspace]\n" + _rendered(keys)] if keys and "workspace" not in old else []
-    blocks += [f"[[check]]\n{_reason(one.why)}{_rendered(contract_file.entry_of(one.check))}" for one in planned.checks]
+    blocks += [
+        f"[[check]]\n{_reason(one.why)}{_rendered(contract_file.entry_of(one.check))}" for one in proposal.checks
+    ]
     gap = "" if start.endswith(("\n\n", "\n\r\n")) else ending if start.endswith("\n") else ending * 2
     new = start + gap + "\n".join(blocks).replace("\n", ending)
     workspace = {**old.get("workspace", {}), **keys}
@@ -203,8 +201,8 @@ def extended(text: str, planned: ContractProposal) -> str:
     except BadToml:
         is_right = False
     if not is_right:
-        names = ", ".join(one.check.name for one in planned.checks)
-        raise BadInput(f"{planned.file} cannot be extended without changing what is there; add by hand: {names}")
+        names = ", ".join(one.check.name for one in proposal.checks)
+        raise BadInput(f"{proposal.file} cannot be extended without changing what is there; add by hand: {names}")
     return new
 
 
@@ -230,16 +228,16 @@ Judge = Callable[[Contract], Awaitable[Verdict]]
 
 
 class FoundChecks:
-    def __init__(self, place: Workplace, contract: Contract, judge: Judge) -> None:
-        self._place = place
+    def __init__(self, workplace: Workplace, contract: Contract, judge: Judge) -> None:
+        self._workplace = workplace
         self._given = contract
         self._judge = judge
-        self._unable: frozenset[str] | None = None
+        self._cannot_start: frozenset[str] | None = None
         """Names of checks that cannot start here; None until they were tried."""
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        return tuple(check for check in self._all if check.name not in (self._unable or ()))
+        return tuple(check for check in self._all if check.name not in (self._cannot_start or ()))
 
     @property
     def commands(self) -> list[str]:
@@ -249,10 +247,10 @@ class FoundChecks:
 
     async def try_out(self) -> None:
         """Leave out checks that cannot start here."""
-        if self._unable is None and self._all:
+        if self._cannot_start is None and self._all:
             verdict = await self._judge(replace(self._given, checks=self._all))
-            self._unable = frozenset(one.name for one in verdict.results if unable(one))
+            self._cannot_start = frozenset(one.name for one in verdict.results if start_problem(one))
 
     @cached_property
     def _all(self) -> tuple[Check, ...]:
-        return tuple(one.check for one in plan(self._place).checks)
+        return tuple(one.check for one in propose_contract(self._workplace).checks)

@@ -26,7 +26,7 @@ from donewhen.records import frozen
 from donewhen.session.check import toolchain
 from donewhen.session.outcome import Outcome
 from donewhen.session.settings.settings import Settings
-from donewhen.session.workplace import Workplace, room_config
+from donewhen.session.workplace import Workplace, sandbox_config
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.sandbox import env_vars
 from donewhen.workspace.trees.trees import require_shareable
@@ -52,18 +52,18 @@ class VerdictView:
     show: Callable[[Verdict], None]
 
 
-async def check(place: Workplace, contract: Contract, request: CheckRequest, emit: Emit) -> Verdict:
+async def check(workplace: Workplace, contract: Contract, request: CheckRequest, emit: Emit) -> Verdict:
     """Judge the working tree, or HEAD alone, against HEAD."""
-    head = place.repo.head
-    subject = head if request.subject == "head" else await place.store.snapshot()
+    head = workplace.repo.head
+    subject = head if request.subject == "head" else await workplace.store.snapshot()
     tree = TreeToJudge(
         base=head,
-        candidate=await place.store.tree_of(subject),
+        candidate=await workplace.store.tree_of(subject),
         as_is=request.subject == "as-is",
         fresh=request.fresh,
         defences=request.defences,
     )
-    return await judge_tree(place, contract, tree, emit)
+    return await judge_tree(workplace, contract, tree, emit)
 
 
 @frozen(kw_only=True)
@@ -82,54 +82,54 @@ class TreeToJudge:
     defences: Defences = ALL
 
 
-async def judge_tree(place: Workplace, contract: Contract, tree: TreeToJudge, emit: Emit) -> Verdict:
-    environment = judge_environment(place, contract)
+async def judge_tree(workplace: Workplace, contract: Contract, tree: TreeToJudge, emit: Emit) -> Verdict:
+    environment = judge_environment(workplace, contract)
     if tree.only:
         contract = replace(contract, checks=tuple(check for check in contract.checks if check.name in tree.only))
     case = JudgeRequest(
         base=tree.base,
         candidate=tree.candidate,
-        environment=replace(environment, trouble=await toolchain.mismatch(place, contract, environment)),
+        environment=replace(environment, trouble=await toolchain.mismatch(workplace, contract, environment)),
         today=datetime.datetime.now().astimezone().date(),
         phase=tree.phase,
         as_is=tree.as_is,
         defences=tree.defences,
     )
-    runs = RunCache(place.trees.directory / RUNS, tree.fresh)
-    return await Judge(place, contract, case, runs, emit).verdict()
+    runs = RunCache(workplace.trees.directory / RUNS, tree.fresh)
+    return await Judge(workplace, contract, case, runs, emit).verdict()
 
 
-def started(place: Workplace, contract: Contract, base: str) -> SessionStarted:
+def started(workplace: Workplace, contract: Contract, base: str) -> SessionStarted:
     """Return the first event about a verdict in which no engine takes part."""
     return SessionStarted(
         intent="",
-        repo=str(place.repo.root),
+        repo=str(workplace.repo.root),
         base=base,
         engine=None,
         model=None,
         contract=asdict(contract),
-        isolation=place.probe.level.value,
-        path_transparent=place.probe.path_transparent,
+        isolation=workplace.probe.level.value,
+        path_transparent=workplace.probe.path_transparent,
     )
 
 
-def judge_environment(place: Workplace, contract: Contract) -> JudgeEnvironment:
+def judge_environment(workplace: Workplace, contract: Contract) -> JudgeEnvironment:
     """Return everything that a verdict depends on besides the tree and the check."""
-    config = room_config(place.settings)
-    share = place.settings.texts("workspace", "share")
-    setup = place.settings.texts("workspace", "setup")
+    config = sandbox_config(workplace.settings)
+    share = workplace.settings.texts("workspace", "share")
+    setup = workplace.settings.texts("workspace", "setup")
     inside = env_vars.command_environment(os.environ, config.env)
-    shared = shared_places(place, share)
-    path = tool_identity.trusted_path(inside["PATH"], place.repo.root, (*share, *(ENVIRONMENTS if setup else ())))
+    shared = shared_places(workplace, share)
+    path = tool_identity.trusted_path(inside["PATH"], workplace.repo.root, (*share, *(ENVIRONMENTS if setup else ())))
     words = {word for check in contract.checks for word in check.command.split()}
     installed = tool_identity.identity(path, Path(inside["HOME"]), sorted(words), shared)
     reaches_out = config.network or config.services or config.sockets
     facts = [
         __version__,
-        place.probe.level.value,
+        workplace.probe.level.value,
         asdict(config),
         {**inside, "PATH": path},
-        str(place.repo.root),
+        str(workplace.repo.root),
         installed,
     ]
     digest = hashlib.sha256(json.dumps(facts, default=str, sort_keys=True).encode("utf-8", "surrogateescape"))
@@ -138,21 +138,21 @@ def judge_environment(place: Workplace, contract: Contract) -> JudgeEnvironment:
         digest="" if reaches_out else digest.hexdigest(),
         tools=installed,
         passed={name: os.environ[name] for name in config.env if name in os.environ},
-        secrets=secrets_of(config.env, place.repo.files, share),
+        secrets=secrets_of(config.env, workplace.repo.files, share),
         sites=tool_identity.python_sites(path, shared),
     )
 
 
-def secrets_in(place: Workplace, settings: Settings) -> dict[str, str]:
+def secrets_in(workplace: Workplace, settings: Settings) -> dict[str, str]:
     """Return the secrets of everything that these settings let in."""
-    return secrets_of(settings.texts("workspace", "env"), place.repo.files, settings.texts("workspace", "share"))
+    return secrets_of(settings.texts("workspace", "env"), workplace.repo.files, settings.texts("workspace", "share"))
 
 
-def shared_places(place: Workplace, share: tuple[str, ...]) -> tuple[Path, ...]:
+def shared_places(workplace: Workplace, share: tuple[str, ...]) -> tuple[Path, ...]:
     """Return the locations of shared files and directories. One that cannot be shared is refused before it is read."""
     for path in share:
-        require_shareable(place.repo, path)
-    return tuple(place.repo.files.below(path).location for path in share)
+        require_shareable(workplace.repo, path)
+    return tuple(workplace.repo.files.below(path).location for path in share)
 
 
 def secrets_of(names: tuple[str, ...], files: Root, shared: tuple[str, ...]) -> dict[str, str]:
@@ -185,6 +185,6 @@ def summary(verdict: Verdict) -> str:
     """Return one line for people."""
     deciding = [result for result in verdict.results if not result.quarantined]
     passed = sum(result.status is CheckStatus.PASS for result in deciding)
-    said = f"{passed} of {len(deciding)} checks passed"
+    counts = f"{passed} of {len(deciding)} checks passed"
     others = [f"{result.name} is {result.status.value}" for result in deciding if result.status is not CheckStatus.PASS]
-    return said if not others else f"{said}; {', '.join(others)}"
+    return counts if not others else f"{counts}; {', '.join(others)}"

@@ -37,8 +37,8 @@ class ReceiptCosts:
     usd: float | None = 0.0
 
 
-async def made(
-    place: Workplace,
+async def receipt_text(
+    workplace: Workplace,
     verdict: Verdict,
     contract: Contract,
     costs: ReceiptCosts,
@@ -49,9 +49,9 @@ async def made(
     where = Circumstances(
         as_is=as_is,
         amended=amended,
-        isolation=place.probe.level.value,
-        path_transparent=place.probe.path_transparent,
-        tools=await toolchain.versions(place, contract, judge_environment(place, contract)),
+        isolation=workplace.probe.level.value,
+        path_transparent=workplace.probe.path_transparent,
+        tools=await toolchain.versions(workplace, contract, judge_environment(workplace, contract)),
         duration_ms=costs.duration_ms,
         tokens=costs.tokens,
         usd=costs.usd,
@@ -59,15 +59,15 @@ async def made(
     return receipt.written(verdict, contract, where, datetime.datetime.now(datetime.UTC))
 
 
-async def keep(place: Workplace, text: str) -> str:
+async def keep(workplace: Workplace, text: str) -> str:
     """Keep a receipt and what it names. Return its digest."""
     found = receipt.read(text.encode(), "the new receipt")
     name = found.digest.removeprefix("sha256:")
-    kept = _kept(place, found.digest)
+    kept = _kept(workplace, found.digest)
     kept.parent.mkdir(exist_ok=True, mode=0o700)
     write_atomically(kept, text)
-    await place.store.keep(f"receipts/{name[:16]}-base", found.content["base"])
-    await place.store.keep(f"receipts/{name[:16]}-candidate", found.content["candidate"])
+    await workplace.store.keep(f"receipts/{name[:16]}-base", found.content["base"])
+    await workplace.store.keep(f"receipts/{name[:16]}-candidate", found.content["candidate"])
     return found.digest
 
 
@@ -87,36 +87,39 @@ class Verified:
     """The commit that carries the receipt's digest; empty if there is none."""
 
 
-async def find(place: Workplace, named: str, start: Path) -> Receipt:
+async def find(workplace: Workplace, named: str, start: Path) -> Receipt:
     """Find a receipt by its file, or by a commit that carries its digest."""
     file = start / named
     if os.path.isfile(file):
         return receipt.read(_content(file, named), named)
     try:
-        commit = await place.store.resolve(named)
+        commit = await workplace.store.resolve(named)
     except BadInput as error:
         raise BadInput(f"{named}: neither a receipt nor a commit") from error
-    digest = await _trailer(place, commit)
+    (content,) = await workplace.store.bare.contents([commit])
+    lines = content.decode("utf-8", "replace").splitlines()
+    stated = [line.partition(":")[2].strip() for line in lines if line.startswith(f"{receipt.TRAILER}:")]
+    digest = next((one for one in reversed(stated) if DIGEST.fullmatch(one)), "")
     if not digest:
         raise BadInput(f"{named}: the commit carries no {receipt.TRAILER}")
-    kept = _kept(place, digest)
+    kept = _kept(workplace, digest)
     if not kept.is_file():
         raise BadInput(f"{named}: its receipt {digest} is not on this machine; name the file that holds it")
     found = receipt.read(kept.read_bytes(), str(kept))
-    if await place.store.tree_of(commit) != found.content["tree"]:
+    if await workplace.store.tree_of(commit) != found.content["tree"]:
         raise BadInput(f"{named}: the commit's tree is not the one that its receipt was written for")
     return found
 
 
-def _kept(place: Workplace, digest: str) -> Path:
+def _kept(workplace: Workplace, digest: str) -> Path:
     """Return the path of a receipt that was written on this machine."""
-    return place.trees.directory / "receipts" / f"{digest.removeprefix('sha256:')}.json"
+    return workplace.trees.directory / "receipts" / f"{digest.removeprefix('sha256:')}.json"
 
 
 def _content(file: Path, named: str) -> bytes:
     try:
-        with file.open("rb") as opened:
-            content = opened.read(receipt.LARGEST_BYTES + 1)
+        with file.open("rb") as stream:
+            content = stream.read(receipt.LARGEST_BYTES + 1)
     except OSError as error:
         raise BadInput(f"{named}: {error.strerror}") from error
     if len(content) > receipt.LARGEST_BYTES:
@@ -124,99 +127,93 @@ def _content(file: Path, named: str) -> bytes:
     return content
 
 
-async def described(place: Workplace, found: Receipt, start: Path) -> list[str]:
+async def description(workplace: Workplace, found: Receipt, start: Path) -> list[str]:
     """Return what a person must know before believing a receipt, one line each.
 
     This includes by which commands it is judged, and whether the base commit states the same contract. Raise BadInput
     if its objects are not here.
     """
     for name, kind in (("base", "commit"), ("candidate", "tree")):
-        if not await _is_here(place, found.content[name], kind):
+        if not await _is_here(workplace, found.content[name], kind):
             raise BadInput(f"the {name} {found.content[name]} of the receipt is not in this repository")
     lines = list(receipt.described(found))
-    if foreign := await _foreign_contract(place, found, start):
+    if foreign := await _foreign_contract(workplace, found, start):
         lines.append(f"contract is not the base's: {foreign}")
-    if await _is_strangers(place, found, foreign):
+    if await _may_be_foreign(workplace, found, foreign):
         if not foreign:
             lines.append(f"base is not yours: commit {found.content['base'][:12]} is not in the history of HEAD")
         lines.append("it was not written here: its commands get none of the variables and services that you allow")
     return lines
 
 
-async def _is_strangers(place: Workplace, found: Receipt, foreign: str) -> bool:
+async def _may_be_foreign(workplace: Workplace, found: Receipt, foreign: str) -> bool:
     """Return True if the commands of a receipt may be a stranger's: it is from elsewhere, and its contract may be too.
 
     The base may be a commit of a branch that was only fetched. Its contract can then be from anyone.
     """
-    if _kept(place, found.digest).is_file():
+    if _kept(workplace, found.digest).is_file():
         return False
-    ahead = await place.store.bare.run("rev-list", "--max-count=1", found.content["base"], f"^{place.repo.head}")
+    ahead = await workplace.store.bare.run(
+        "rev-list", "--max-count=1", found.content["base"], f"^{workplace.repo.head}"
+    )
     return bool(foreign or ahead)
 
 
-async def _foreign_contract(place: Workplace, found: Receipt, start: Path) -> str:
+async def _foreign_contract(workplace: Workplace, found: Receipt, start: Path) -> str:
     """Return why the contract of a receipt is not that of its base commit; empty if it is."""
     base = str(found.content["base"])
-    file, text = await _contract_file(place, base, start)
+    file, text = await _contract_file(workplace, base, start)
     if text is None:
         return f"commit {base[:12]} has no {FILE_NAME}"
     try:
-        stated = contract_file.contract_in(place.settings.stating(file, checked(file, parse_toml(text))))
+        stated = contract_file.contract_in(workplace.settings.with_contract_of(file, checked(file, parse_toml(text))))
     except (BadToml, BadInput) as error:
         return f"{file} of commit {base[:12]} cannot be read: {error}"
     return "" if stated == found.contract else f"{file} of commit {base[:12]} has a different one"
 
 
-async def _contract_file(place: Workplace, commit: str, start: Path) -> tuple[Path, bytes | None]:
+async def _contract_file(workplace: Workplace, commit: str, start: Path) -> tuple[Path, bytes | None]:
     """Return the nearest donewhen.toml of a commit from a directory upward, as it is searched in a working tree."""
-    tree, here = await place.store.tree_of(commit), start.resolve().relative_to(place.repo.root)
+    tree, here = await workplace.store.tree_of(commit), start.resolve().relative_to(workplace.repo.root)
     for directory in (here, *here.parents):
         file = directory / FILE_NAME
-        if (content := await edit_tree.file_in(place.store.bare, tree, str(file))) is not None:
+        if (content := await edit_tree.file_in(workplace.store.bare, tree, str(file))) is not None:
             return file, content[1]
     return Path(FILE_NAME), None
 
 
-async def verify(place: Workplace, found: Receipt, start: Path, emit: Emit) -> Verified:
-    """Judge again what a receipt describes. Its objects must be here, which `described` ensures.
+async def verify(workplace: Workplace, found: Receipt, start: Path, emit: Emit) -> Verified:
+    """Judge again what a receipt describes. Its objects must be here, which `description` ensures.
 
     Commands of a stranger, in a receipt that was not written here, run without what the user allows this repository.
     """
     content = found.content
-    if await _is_strangers(place, found, await _foreign_contract(place, found, start)):
-        if place.probe.level is Level.NONE:
+    if await _may_be_foreign(workplace, found, await _foreign_contract(workplace, found, start)):
+        if workplace.probe.level is Level.NONE:
             raise BadInput("the receipt was not written here: without a sandbox, its commands are not run")
-        settings = place.settings
+        settings = workplace.settings
         for key in ("env", "reach", "sockets"):
             settings = settings.with_value("workspace", key, (), "verify")
-        place = replace(place, settings=settings)
+        workplace = replace(workplace, settings=settings)
     base, candidate = str(content["base"]), str(content["candidate"])
     tree = TreeToJudge(base=base, candidate=candidate, as_is=bool(content["as_is"]), fresh=True)
-    verdict = await judge_tree(place, found.contract, tree, emit)
-    return Verified(found, verdict, tuple(receipt.differences(found, verdict)), await _anchor(place, found))
+    verdict = await judge_tree(workplace, found.contract, tree, emit)
+    return Verified(found, verdict, tuple(receipt.differences(found, verdict)), await _anchor(workplace, found))
 
 
-async def _is_here(place: Workplace, object_id: str, kind: str) -> bool:
+async def _is_here(workplace: Workplace, object_id: str, kind: str) -> bool:
     if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", object_id):
         return False
     try:
-        return (await place.store.bare.run("cat-file", "-t", object_id)).strip() == kind.encode()
+        return (await workplace.store.bare.run("cat-file", "-t", object_id)).strip() == kind.encode()
     except MachineryBroke:
         return False
 
 
-async def _trailer(place: Workplace, commit: str) -> str:
-    (content,) = await place.store.bare.contents([commit])
-    lines = content.decode("utf-8", "replace").splitlines()
-    prefix = f"{receipt.TRAILER}:"
-    found = [line.removeprefix(prefix).strip() for line in lines if line.startswith(prefix)]
-    return next((digest for digest in reversed(found) if DIGEST.fullmatch(digest)), "")
-
-
-async def _anchor(place: Workplace, found: Receipt) -> str:
+async def _anchor(workplace: Workplace, found: Receipt) -> str:
     """Return a commit of the repository that carries the digest and has the judged tree; else empty."""
     asked = ("rev-list", "--all", "--fixed-strings", f"--grep={receipt.TRAILER}: {found.digest}")
-    for commit in (await place.store.bare.run(*asked)).decode().split():
-        if await place.store.tree_of(commit) == found.content["tree"]:
+    for commit in (await workplace.store.bare.run(*asked)).decode().split():
+        if await workplace.store.tree_of(commit) == found.content["tree"]:
             return commit
     return ""

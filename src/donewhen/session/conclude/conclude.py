@@ -29,113 +29,113 @@ from donewhen.workspace.git.store.bare import LARGEST_SHOWN
 
 
 class Ending:
-    def __init__(self, place: Workplace, opened: StartRecord, recorder: LogWriter) -> None:
-        self._place = place
-        self._opened = opened
-        self._recorder = recorder
+    def __init__(self, workplace: Workplace, start_record: StartRecord, log: LogWriter) -> None:
+        self._workplace = workplace
+        self._start_record = start_record
+        self._log = log
 
     async def intend(self, tree: str, receipt_text: str, results: tuple[CheckResult, ...]) -> LandingIntent:
         """Write down what will be landed, before anything is written to the user's repository. Return that plan."""
-        digest = await receipts.keep(self._place, receipt_text)
-        await self._place.store.keep(f"sessions/{self._opened.session}/judged", tree)
+        digest = await receipts.keep(self._workplace, receipt_text)
+        await self._workplace.store.keep(f"sessions/{self._start_record.session}/judged", tree)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         plan = LandingIntent(tree=tree, receipt=digest, at=now, results=results)
-        self._recorder.write(await self._diff(tree), note=plan.note(), sync=True)
+        self._log.write(await self._diff(tree), note=plan.note(), sync=True)
         return plan
 
     async def land(self, plan: LandingIntent) -> SessionResult:
         """Land the judged tree where the settings say. Repeating it after a crash changes nothing."""
-        how = self._opened.settings.text("engine", "land")
+        how = self._start_record.settings.text("engine", "land")
         events: list[Event] = []
         if how != "none":
             land = landing.land_apply if how == "apply" else landing.land_branch
-            landed = await land(self._place, landing_plan(self._opened, plan))
+            landed = await land(self._workplace, landing_plan(self._start_record, plan))
             events.append(Landed(branch=landed.branch, commit=landed.commit, note=landed.note))
         return await self.finish(Outcome.VERIFIED, "every check passed", *events, tree=plan.tree)
 
     async def finish(self, outcome: Outcome, reason: str, *events: Event, tree: str = "") -> SessionResult:
         """Write the outcome to the log. Unless it is a success, also write the handoff file for a person."""
-        story, opened = self._recorder.story, self._opened
-        judged = story.last_judged
-        results = results_at_end(story)
-        told = list(events)
+        state, start_record = self._log.state, self._start_record
+        judged = state.last_judged
+        results = results_at_end(state)
+        written = list(events)
         if not tree and judged is not None and judged.tree:
             tree = judged.tree
-            told.append(await self._diff(tree))
+            written.append(await self._diff(tree))
         passed = sum(one.status == "pass" for one in results)
         summary = f"{outcome}: {passed} of {len(results)} checks passed"
-        refused = judged.refused if judged is not None and not story.landing else None
+        refused = judged.refused if judged is not None and not state.landing else None
         if refused:
             reason = f"{reason}; the last work was refused and not judged: {refused}"
             summary = f"{outcome}: the last work was refused and not judged: {refused}"
         finished = SessionFinished(
             outcome=outcome,
             reason=reason,
-            iterations=story.iterations,
+            iterations=state.iterations,
             results=results,
             summary=summary,
-            tree=tree or await self._place.store.tree_of(opened.base),
+            tree=tree or await self._workplace.store.tree_of(start_record.base),
             refused=(judged.refused_paths or ()) if judged is not None and refused else (),
         )
-        moved = [StateChanged(from_=story.state, to="finished")] if story.state != "finished" else []
-        self._recorder.write(*told, *moved, finished, sync=True)
+        moved = [StateChanged(from_=state.run_state, to="finished")] if state.run_state != "finished" else []
+        self._log.write(*written, *moved, finished, sync=True)
         if outcome.is_success:
-            handoff.remove(opened.session)  # from an earlier end of the session
+            handoff.remove(start_record.session)  # from an earlier end of the session
         else:
-            handoff.write(opened.session, story)
-        return SessionResult(opened.session, outcome, reason)
+            handoff.write(start_record.session, state)
+        return SessionResult(start_record.session, outcome, reason)
 
     def wait(self, *events: Event, reason: str) -> SessionResult:
         """Let the session wait for a person or for time."""
-        story = self._recorder.story
-        moved = [StateChanged(from_=story.state, to="waiting")] if story.state != "waiting" else []
+        state = self._log.state
+        moved = [StateChanged(from_=state.run_state, to="waiting")] if state.run_state != "waiting" else []
         if events or moved:
-            self._recorder.write(*events, *moved, sync=True)
-        return SessionResult(self._opened.session, Outcome.WAITING, reason)
+            self._log.write(*events, *moved, sync=True)
+        return SessionResult(self._start_record.session, Outcome.WAITING, reason)
 
     async def _diff(self, tree: str) -> DiffReady:
-        size = await self._place.store.diffstat(await self._place.store.tree_of(self._opened.base), tree)
+        size = await self._workplace.store.diffstat(await self._workplace.store.tree_of(self._start_record.base), tree)
         return DiffReady(files=size.files, insertions=size.insertions, deletions=size.deletions)
 
 
-def landing_plan(opened: StartRecord, plan: LandingIntent) -> landing.LandingPlan:
+def landing_plan(start_record: StartRecord, plan: LandingIntent) -> landing.LandingPlan:
     return landing.LandingPlan(
-        session=opened.session,
-        intent=opened.intent,
-        base=opened.base,
+        session=start_record.session,
+        intent=start_record.intent,
+        base=start_record.base,
         tree=plan.tree,
-        parent=opened.parent,
+        parent=start_record.parent,
         receipt_digest=plan.receipt,
         at=plan.at,
     )
 
 
 class Conclusion:
-    def __init__(self, place: Workplace, opened: StartRecord, recorder: LogWriter, gates: Gates) -> None:
-        self._place = place
-        self._opened = opened
-        self._recorder = recorder
+    def __init__(self, workplace: Workplace, start_record: StartRecord, log: LogWriter, gates: Gates) -> None:
+        self._workplace = workplace
+        self._start_record = start_record
+        self._log = log
         self._gates = gates
-        self._ending = Ending(place, opened, recorder)
+        self._ending = Ending(workplace, start_record, log)
 
     async def conclude(self, stop: Stop) -> SessionResult | None:
         """Return the outcome; None if a person sent the work back."""
-        story = self._recorder.story
-        if stop.kind == "waits" or (stop.kind == "declined" and stop.word == "sign_in"):
+        state = self._log.state
+        if stop.kind == "waits" or (stop.kind == "declined" and stop.code == "sign_in"):
             return self._ending.wait(reason=stop.reason)
         if stop.kind in ("refused", "declined"):
             return await self._ending.finish(OF_STOP[stop.kind], stop.reason)
         if stop.kind == "green":
-            return await self._intend_and_land(story.rounds[-1])
+            return await self._intend_and_land(state.rounds[-1])
         if stop.kind == "claim":
-            return await self._claimed(story.rounds[-1])
+            return await self._decide_claim(state.rounds[-1])
         if stop.kind == "inconclusive":
-            return await self._doubted(story.rounds[-1])
-        judged = story.last_judged
+            return await self._decide_evaluation(state.rounds[-1])
+        judged = state.last_judged
         if judged is not None and judged.green:  # the evaluation did not pass, and no further round followed
-            return await self._ending.finish(Outcome.REJECTED, _refusal(story, stop))
+            return await self._ending.finish(Outcome.REJECTED, _rejection_reason(state, stop))
         if judged is not None and judged.edits and (await self._judge_as_is(judged.candidate or "")).green:
-            return await self.amendment()
+            return await self.decide_amendment()
         outcome = OF_STOP[stop.kind]
         if outcome is Outcome.RED and judged is not None and {one.status for one in judged.failing} == {"flaky"}:
             outcome = Outcome.FLAKY
@@ -146,7 +146,7 @@ class Conclusion:
         assert judged is not None and judged.tree is not None  # it is green
         return await self._land(await self._ending.intend(judged.tree, judged.receipt or "", judged.results or ()))
 
-    async def _doubted(self, last: Round) -> SessionResult:
+    async def _decide_evaluation(self, last: Round) -> SessionResult:
         """Let a person decide on green work for which the evaluation came to no conclusion."""
         assert last.opinion is not None
         decision = await self._gates.ask(GateKind.EVALUATION, last.n, last.opinion.summary)
@@ -158,11 +158,11 @@ class Conclusion:
             Outcome.REJECTED, "a person rejected the work after an inconclusive evaluation"
         )
 
-    async def _claimed(self, last: Round) -> SessionResult | None:
+    async def _decide_claim(self, last: Round) -> SessionResult | None:
         """Handle the claim that nothing should change. Accept it without a person only if nothing contradicts it."""
         claim = last.attempted.claim if last.attempted is not None else None
         assert claim is not None
-        if claim.kind == "premise_wrong" and baseline_is_green(self._recorder.story, self._opened.contract):
+        if claim.kind == "premise_wrong" and baseline_is_green(self._log.state, self._start_record.contract):
             return await self._ending.finish(Outcome.NO_CHANGE, claim.summary)
         detail = f"{claim.kind}: {claim.summary}\n\n{claim.evidence}"
         decision = await self._gates.ask(GateKind.NO_CHANGE, last.n, detail)
@@ -172,14 +172,14 @@ class Conclusion:
             return await self._ending.finish(Outcome.NO_CHANGE, claim.summary)
         return None
 
-    async def amendment(self) -> SessionResult:
+    async def decide_amendment(self) -> SessionResult:
         """Let a person decide whether edits of protected paths count, if the work is green only with them."""
-        judged = self._recorder.story.last_judged
+        judged = self._log.state.last_judged
         assert judged is not None and judged.candidate is not None  # only judged work has such edits
         candidate = judged.candidate
         paths = "\n".join(f"{edit.path} ({edit.action}): {edit.reason}" for edit in judged.edits or ())
-        diff = await self._place.store.patch(judged.tree or "", candidate, LARGEST_SHOWN)
-        if is_planned(self._opened.settings):
+        diff = await self._workplace.store.patch(judged.tree or "", candidate, LARGEST_SHOWN)
+        if is_planned(self._start_record.settings):
             paths = (
                 "No evaluator has looked at this work: an evaluator sees only work that is green without "
                 f"these edits.\n\n{paths}"
@@ -194,17 +194,19 @@ class Conclusion:
             return await self._ending.finish(
                 outcome_of(verdict), f"approved, but the new verdict is: {summary(verdict)}"
             )
-        story = self._recorder.story
-        costs = receipts.ReceiptCosts(duration_ms=round(story.active_secs * 1000), tokens=story.tokens, usd=story.usd)
-        text = await receipts.made(self._place, verdict, self._opened.contract, costs, as_is=True, amended=True)
+        state = self._log.state
+        costs = receipts.ReceiptCosts(duration_ms=round(state.active_secs * 1000), tokens=state.tokens, usd=state.usd)
+        text = await receipts.receipt_text(
+            self._workplace, verdict, self._start_record.contract, costs, as_is=True, amended=True
+        )
         return await self._land(await self._ending.intend(verdict.tree, text, check_results(verdict)))
 
-    async def land_again(self, plan: LandingIntent) -> SessionResult:
+    async def retry_landing(self, plan: LandingIntent) -> SessionResult:
         """Retry a landing that was interrupted or refused. Resuming the session counts as approval of the retry."""
-        story = self._recorder.story
-        if any(gate.kind == GateKind.LANDING and gate.decision == GateDecision.DENIED for gate in story.gates.values()):
+        state = self._log.state
+        if any(gate.kind == GateKind.LANDING and gate.decision == GateDecision.DENIED for gate in state.gates.values()):
             return await self._ending.finish(Outcome.REJECTED, "a person denied the landing", tree=plan.tree)
-        if story.gate is not None and story.gate.kind == GateKind.LANDING:
+        if state.gate is not None and state.gate.kind == GateKind.LANDING:
             self._gates.decide(True, "the session continues")
         return await self._land(plan)
 
@@ -216,13 +218,13 @@ class Conclusion:
         except LeaseLost:
             raise
         except (DonewhenError, OSError) as error:
-            self._recorder.emit(Error(kind="landing", message=str(error)))
-            return await self._not_landed(plan, str(error))
+            self._log.emit(Error(kind="landing", message=str(error)))
+            return await self._decide_landing(plan, str(error))
         assert landed is not None  # a shielded scope is not cancelled
         return landed
 
-    async def _not_landed(self, plan: LandingIntent, why: str) -> SessionResult:
-        before = [gate for gate in self._recorder.story.gates.values() if gate.kind == GateKind.LANDING]
+    async def _decide_landing(self, plan: LandingIntent, why: str) -> SessionResult:
+        before = [gate for gate in self._log.state.gates.values() if gate.kind == GateKind.LANDING]
         is_open = bool(before) and not before[-1].decision
         decision = await self._gates.ask(GateKind.LANDING, len(before) + (not is_open), why)
         if decision is None:
@@ -232,26 +234,26 @@ class Conclusion:
         return await self._ending.finish(Outcome.REJECTED, "a person denied the landing", tree=plan.tree)
 
     async def _judge_as_is(self, candidate: str) -> Verdict:
-        tree = TreeToJudge(base=self._opened.base, candidate=candidate, as_is=True)
-        return await judge_tree(self._place, self._opened.contract, tree, self._recorder.emit)
+        tree = TreeToJudge(base=self._start_record.base, candidate=candidate, as_is=True)
+        return await judge_tree(self._workplace, self._start_record.contract, tree, self._log.emit)
 
 
-def _refusal(story: SessionState, stop: Stop) -> str:
-    summary = next((one.opinion.summary for one in reversed(story.rounds) if one.opinion), "")
+def _rejection_reason(state: SessionState, stop: Stop) -> str:
+    summary = next((one.opinion.summary for one in reversed(state.rounds) if one.opinion), "")
     return summary if stop.kind == "rejected" or not stop.reason else f"{summary}; then: {stop.reason}"
 
 
-def results_at_end(story: SessionState) -> tuple[CheckResult, ...]:
+def results_at_end(state: SessionState) -> tuple[CheckResult, ...]:
     """Return the results of what will be landed, else of the last judged work, else of the baseline."""
-    if story.landing is not None:
-        return story.landing.results
-    judged = story.last_judged
-    return story.baseline_results if judged is None else judged.results or ()
+    if state.landing is not None:
+        return state.landing.results
+    judged = state.last_judged
+    return state.baseline_results if judged is None else judged.results or ()
 
 
-def baseline_is_green(story: SessionState, contract: Contract) -> bool:
+def baseline_is_green(state: SessionState, contract: Contract) -> bool:
     """Return True if every check that decides (is not in quarantine) was green before any work."""
-    results = {one.name: one.status for one in story.baseline_results}
+    results = {one.name: one.status for one in state.baseline_results}
     today = datetime.datetime.now().astimezone().date()
     deciding = [check.name for check in contract.checks if not check.in_quarantine(today)]
     return bool(deciding) and all(results.get(name) == "pass" for name in deciding)

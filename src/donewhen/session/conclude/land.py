@@ -126,9 +126,9 @@ def _cut(subject: str) -> str:
     return (words if len(words) > LONGEST_SUBJECT // 2 else start).rstrip() + "…"
 
 
-def _commit(place: Workplace, plan: LandingPlan) -> str:
+def _commit(workplace: Workplace, plan: LandingPlan) -> str:
     return commit_for(
-        place.store, place.repo, tree=plan.tree, parent=plan.parent, message=message(plan), at=_time(plan)
+        workplace.store, workplace.repo, tree=plan.tree, parent=plan.parent, message=message(plan), at=_time(plan)
     )
 
 
@@ -139,28 +139,28 @@ def _time(plan: LandingPlan) -> datetime.datetime:
 # -- the session's own branch --
 
 
-async def land_branch(place: Workplace, plan: LandingPlan) -> Landing:
+async def land_branch(workplace: Workplace, plan: LandingPlan) -> Landing:
     """Land the work as the branch donewhen/ID. The branch must be new, or the one that an earlier attempt made."""
     name = branch_name(plan.session)
-    commit = _commit(place, plan)
+    commit = _commit(workplace, plan)
     try:
-        await _keep(place, plan.session, commit)
-        await deliver(place.store, place.repo, commit)
-        move_branch(place.repo, name, None, commit)
-        await deliver(place.store, place.repo, commit)  # a garbage collection may have run in between
+        await _keep(workplace, plan.session, commit)
+        await deliver(workplace.store, workplace.repo, commit)
+        move_branch(workplace.repo, name, None, commit)
+        await deliver(workplace.store, workplace.repo, commit)  # a garbage collection may have run in between
     except Moved as moved:
-        if moved.there is None or not await _is_landing_of(place, plan, moved.there):
+        if moved.there is None or not await _is_landing_of(workplace, plan, moved.there):
             raise
         # The user's name changed between two attempts; the work is the same.
-        await _keep(place, plan.session, moved.there)
+        await _keep(workplace, plan.session, moved.there)
         return Landing(name, moved.there)
     return Landing(name, commit)
 
 
-async def land_apply(place: Workplace, plan: LandingPlan) -> Landing:
+async def land_apply(workplace: Workplace, plan: LandingPlan) -> Landing:
     """Land the branch, and update the checkout if it is clean and at the base. Otherwise a note says why not."""
-    landing = await land_branch(place, plan)
-    store, repo = place.store, place.repo
+    landing = await land_branch(workplace, plan)
+    store, repo = workplace.store, workplace.repo
     head = refs.follow(refs.read(repo.git, "HEAD"), repo.common)
     await object_mirror.refresh(store.bare, repo)  # the user may have committed a moment ago
     before = await store.tree_of(head) if head else ""
@@ -186,12 +186,12 @@ def landed_already(repo: Repo, session: str, commit: str) -> bool:
 
 
 async def land_onto(
-    place: Workplace, plan: LandingPlan, branch: str, rejudge: Rejudge, write_receipt: WriteReceipt
+    workplace: Workplace, plan: LandingPlan, branch: str, rejudge: Rejudge, write_receipt: WriteReceipt
 ) -> Landing | LandingRefused:
     """Land the work as one commit on top of a branch. If the branch moved, judge again and write a new receipt."""
     try:
         for _ in range(MOST_ROUNDS):
-            landed = await _land_on_tip(place, plan, branch, rejudge, write_receipt)
+            landed = await _land_on_tip(workplace, plan, branch, rejudge, write_receipt)
             if landed is not None:
                 return landed
     except NotLanded as refusal:
@@ -200,42 +200,44 @@ async def land_onto(
 
 
 async def _land_on_tip(
-    place: Workplace, plan: LandingPlan, branch: str, rejudge: Rejudge, write_receipt: WriteReceipt
+    workplace: Workplace, plan: LandingPlan, branch: str, rejudge: Rejudge, write_receipt: WriteReceipt
 ) -> Landing | LandingRefused | None:
     """Make one attempt. Return None if the branch moved meanwhile."""
-    with hold_branch(place.repo, branch) as held:  # also removes a lock that a killed attempt left
+    with hold_branch(workplace.repo, branch) as held:  # also removes a lock that a killed attempt left
         before = held.value
     if before is None:
-        raise BadInput(f"{shown(branch)} is not a branch of {shown(str(place.repo.root))}")
-    await object_mirror.refresh(place.store.bare, place.repo)  # after reading the tip, so that its objects are present
-    earlier = await _earlier_landing(place, plan, before)
+        raise BadInput(f"{shown(branch)} is not a branch of {shown(str(workplace.repo.root))}")
+    await object_mirror.refresh(
+        workplace.store.bare, workplace.repo
+    )  # after reading the tip, so that its objects are present
+    earlier = await _earlier_landing(workplace, plan, before)
     if earlier:
         return Landing(branch, earlier, note=f"{shown(branch)} has this work already")
     if before != plan.parent:
-        judged = await _judged_on(place, plan, before, branch, rejudge, write_receipt)
+        judged = await _judged_on(workplace, plan, before, branch, rejudge, write_receipt)
         if isinstance(judged, LandingRefused):
             return judged
         plan = judged
-    commit = _commit(place, plan)
-    await place.store.keep(f"sessions/{plan.session}/onto", commit)
+    commit = _commit(workplace, plan)
+    await workplace.store.keep(f"sessions/{plan.session}/onto", commit)
     try:
-        applied = await _advance(place, branch, before, commit)
+        applied = await _advance(workplace, branch, before, commit)
     except Moved:
         return None
     return Landing(branch, commit, applied)
 
 
 async def _judged_on(
-    place: Workplace, plan: LandingPlan, before: str, branch: str, rejudge: Rejudge, write_receipt: WriteReceipt
+    workplace: Workplace, plan: LandingPlan, before: str, branch: str, rejudge: Rejudge, write_receipt: WriteReceipt
 ) -> LandingPlan | LandingRefused:
     """Return the plan for a branch that moved: the work merged with the branch, and judged."""
-    merged = await _merged(place, plan, before)
+    merged = await _merged(workplace, plan, before)
     if isinstance(merged, LandingRefused):
         return merged
-    if merged == await place.store.tree_of(before):
+    if merged == await workplace.store.tree_of(before):
         return LandingRefused(f"{shown(branch)} has the same files already; there is nothing to land")
-    if place.repo.git_dir in worktrees_on(place.repo, branch):  # checked before minutes are spent on judging
-        await refuse_to_apply(place.store, place.repo, await place.store.tree_of(before), merged)
+    if workplace.repo.git_dir in worktrees_on(workplace.repo, branch):  # checked before minutes are spent on judging
+        await refuse_to_apply(workplace.store, workplace.repo, await workplace.store.tree_of(before), merged)
     verdict = await rejudge(before, merged)
     if not verdict.green:
         red = [
@@ -252,9 +254,9 @@ async def _judged_on(
     return replace(plan, tree=merged, parent=before, base=before, receipt_digest=await write_receipt(verdict))
 
 
-async def _merged(place: Workplace, plan: LandingPlan, before: str) -> str | LandingRefused:
+async def _merged(workplace: Workplace, plan: LandingPlan, before: str) -> str | LandingRefused:
     """Merge the changes of the work onto another commit, whatever the real history of the branch is."""
-    store = place.store
+    store = workplace.store
     merged = await merge(store.bare, await store.tree_of(plan.parent), await store.tree_of(before), plan.tree)
     if not merged.conflicts:
         return merged.tree
@@ -267,12 +269,12 @@ def _named(paths: tuple[str, ...]) -> str:
     return ", ".join(shown(path) for path in paths[:MOST_NAMED]) + more
 
 
-async def _advance(place: Workplace, branch: str, before: str, commit: str) -> bool:
+async def _advance(workplace: Workplace, branch: str, before: str, commit: str) -> bool:
     """Move the branch, and update the files of the checkout on it. Return True if there is such a checkout.
 
     The files are written first: after a crash in between, git shows changes, and not a branch whose work seems undone.
     """
-    store, repo = place.store, place.repo
+    store, repo = workplace.store, workplace.repo
     await deliver(store, repo, commit)
     with hold_branch(repo, branch) as held:
         held.expect(before)
@@ -289,63 +291,59 @@ async def _advance(place: Workplace, branch: str, before: str, commit: str) -> b
 # -- earlier landings --
 
 
-async def _earlier_landing(place: Workplace, plan: LandingPlan, end: str) -> str:
+async def _earlier_landing(workplace: Workplace, plan: LandingPlan, end: str) -> str:
     """Return a commit on the branch that is this landing, from an earlier attempt or merged by the user; else empty."""
     options = (f"--max-count={MOST_LOOKED_AT}", "--fixed-strings", f"--grep={SESSION_TRAILER}: {plan.session}")
-    answer = await place.store.bare.run("rev-list", *options, end, f"^{plan.parent}")
+    answer = await workplace.store.bare.run("rev-list", *options, end, f"^{plan.parent}")
     for commit in answer.decode().split():
-        if await _is_landing_of(place, plan, commit, anywhere=True):
+        if await _is_landing_of(workplace, plan, commit, anywhere=True):
             return commit
     return ""
 
 
-async def _is_landing_of(place: Workplace, plan: LandingPlan, commit: str, anywhere: bool = False) -> bool:
+async def _is_landing_of(workplace: Workplace, plan: LandingPlan, commit: str, anywhere: bool = False) -> bool:
     """Return True if a commit was made for this plan: the same message at the same time. The author may differ.
 
     Unless `anywhere` is set, the tree and the parent must match as well.
     """
-    await object_mirror.refresh(place.store.bare, place.repo)
-    (content,) = await place.store.bare.contents([commit])
-    head, _, said = content.decode("utf-8", "surrogateescape").partition("\n\n")
+    await object_mirror.refresh(workplace.store.bare, workplace.repo)
+    (content,) = await workplace.store.bare.contents([commit])
+    head, _, text = content.decode("utf-8", "surrogateescape").partition("\n\n")
     lines = head.split("\n")
     made_then = any(line.startswith("author ") and line.endswith(f" {stamp(_time(plan))}") for line in lines)
     same_place = {f"tree {plan.tree}", f"parent {plan.parent}"} <= set(lines)
-    same_words = said.partition(f"\n{SESSION_TRAILER}: ")[0] == message(plan).partition(f"\n{SESSION_TRAILER}: ")[0]
-    return made_then and same_words and f"\n{SESSION_TRAILER}: {plan.session}\n" in said and (anywhere or same_place)
+    same_words = text.partition(f"\n{SESSION_TRAILER}: ")[0] == message(plan).partition(f"\n{SESSION_TRAILER}: ")[0]
+    return made_then and same_words and f"\n{SESSION_TRAILER}: {plan.session}\n" in text and (anywhere or same_place)
 
 
-async def _keep(place: Workplace, session: str, commit: str) -> None:
+async def _keep(workplace: Workplace, session: str, commit: str) -> None:
     """Remember which commit the session's branch is made for, before the branch becomes visible."""
-    await place.store.keep(f"sessions/{session}/landed", commit)
+    await workplace.store.keep(f"sessions/{session}/landed", commit)
 
 
 # -- discarding --
 
 
-async def discard(place: Workplace, session: str) -> str:
+async def discard(workplace: Workplace, session: str) -> str:
     """Remove the session's branch if it is still what we landed, and release its objects. Return what was left, or
     empty.
 
     A branch that the user has changed stays, and so does what landed on other branches.
     """
-    pins = await _pins(place, session)
+    prefix = f"refs/donewhen/sessions/{session}/"
+    answer = await workplace.store.bare.run("for-each-ref", "--format=%(objectname) %(refname)", prefix)
+    lines = [line.split(" ", 1) for line in answer.decode().splitlines()]
+    pins = {name.removeprefix(prefix): id for id, name in lines}
     left = ""
     landed = pins.get("landed")
-    there = tip(place.repo, branch_name(session))
+    there = tip(workplace.repo, branch_name(session))
     if landed is not None:
         try:
-            remove_branch(place.repo, branch_name(session), landed)
+            remove_branch(workplace.repo, branch_name(session), landed)
         except NotLanded as refusal:
             left = f"the branch {branch_name(session)} was kept: {refusal}"
     elif there is not None:
         left = f"the branch {branch_name(session)} was kept: it may not belong to this session"
     for name in sorted(pins, key=lambda name: name == "landed"):
-        await place.store.release(f"sessions/{session}/{name}")
+        await workplace.store.release(f"sessions/{session}/{name}")
     return left
-
-
-async def _pins(place: Workplace, session: str) -> dict[str, str]:
-    prefix = f"refs/donewhen/sessions/{session}/"
-    answer = await place.store.bare.run("for-each-ref", "--format=%(objectname) %(refname)", prefix)
-    lines = [line.split(" ", 1) for line in answer.decode().splitlines()]
-    return {name.removeprefix(prefix): id for id, name in lines}

@@ -37,14 +37,14 @@ async def agents_list(say: Say = silent) -> list[dict[str, Any]]:
 async def agents_here(say: Say = silent, launcher: "Launcher | None" = None) -> list[FoundAgent]:
     """Return the agents for the settings of the current directory. Ignore and report what an untrusted file says."""
     start, trust = Path.cwd(), TrustBook(state_root(os.environ))
-    settings = settings_module.near(start, os.environ, trust, TABLES)
+    settings = settings_module.load_some(start, os.environ, trust, TABLES)
     repository = settings_module.repository_above(start)
-    for line in _left_out(settings, repository or start, trust):
+    for line in _ignored(settings, repository or start, trust):
         say(line)
-    return await found_by(settings, repository, os.environ, launcher)
+    return await find_agents(settings, repository, os.environ, launcher)
 
 
-async def found_by(
+async def find_agents(
     settings: Settings,
     repository: Path | None,
     environment: Mapping[str, str],
@@ -53,21 +53,21 @@ async def found_by(
 ) -> list[FoundAgent]:
     """Return all agents that the settings know, or one, in order of preference. The user's own agents come last."""
     use = ModelName.parse(settings.text("model", "use")).provider
-    around = DiscoveryContext(
+    context = DiscoveryContext(
         environment=environment,
         state=state_root(environment),
         repository=repository,
         model=ModelChoice(use, server_of(settings).url_for(use)),
     )
-    return await find([one for one in _wanted(settings) if only in ("", one.profile.name)], around, launcher)
+    return await find([one for one in _queries(settings) if only in ("", one.profile.name)], context, launcher)
 
 
-def known(settings: Settings) -> dict[str, Profile]:
+def profiles(settings: Settings) -> dict[str, Profile]:
     """Return every agent that can be named, by its name."""
-    return {one.profile.name: one.profile for one in _wanted(settings)}
+    return {one.profile.name: one.profile for one in _queries(settings)}
 
 
-def _wanted(settings: Settings) -> Iterator[AgentQuery]:
+def _queries(settings: Settings) -> Iterator[AgentQuery]:
     own = settings.agents()
     for name, one in profile.shipped().items():
         given = own.pop(name, {})
@@ -79,7 +79,7 @@ def _wanted(settings: Settings) -> Iterator[AgentQuery]:
         yield AgentQuery(profile.custom(name, command), command=command)
 
 
-def _left_out(settings: Settings, top: Path, trust: TrustBook) -> Iterator[str]:
+def _ignored(settings: Settings, top: Path, trust: TrustBook) -> Iterator[str]:
     if settings.file is None or settings_module.is_trusted(settings.file, top, trust):
         return
     if given := cast("Mapping[str, object]", settings_module.read(settings.file).get("agent", {})):

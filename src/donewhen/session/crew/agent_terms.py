@@ -30,10 +30,10 @@ class AgentUnavailable:
     reason: str
 
 
-def hire(
-    profile: Profile, found: FoundAgent, place: Workplace, environment: Mapping[str, str]
+def launch_spec(
+    profile: Profile, found: FoundAgent, workplace: Workplace, environment: Mapping[str, str]
 ) -> AgentLaunchSpec | AgentUnavailable:
-    settings = place.settings
+    settings = workplace.settings
     use = ModelName.parse(settings.text("model", "use"))
     provider = _provider(profile, found, use)
     if use.name and use.has_server and provider is None and profile.providers:
@@ -42,7 +42,7 @@ def hire(
     if not found.ready:
         kind = "sign_in" if found.status in ("not_configured", "expired") else "not_ready"
         return AgentUnavailable(kind, f"{found.name}: {found.reason}")
-    if reason := _ungoverned(found, place):
+    if reason := _governance_problem(found, workplace):
         return AgentUnavailable("governance", reason)
     upstream = _upstream(provider, found, settings, environment) if provider is not None else None
     return AgentLaunchSpec(
@@ -87,10 +87,10 @@ def _provider(profile: Profile, found: FoundAgent, use: ModelName) -> AgentProvi
     return by_name.get(found.provider) or next(iter(profile.providers), None)
 
 
-def _ungoverned(found: FoundAgent, place: Workplace) -> str:
+def _governance_problem(found: FoundAgent, workplace: Workplace) -> str:
     """Return why the agent is not governed as the settings require; empty if it is."""
-    wanted = cast("Governance", place.settings.text("external", "require"))
-    if place.probe.level is not Level.BUBBLEWRAP:
+    wanted = cast("Governance", workplace.settings.text("external", "require"))
+    if workplace.probe.level is not Level.BUBBLEWRAP:
         return f"{found.name} can be confined only by bubblewrap, which does not work on this machine"
     if GOVERNANCE.index(found.governance) < GOVERNANCE.index(wanted):
         return f"{found.name} is {found.governance}, but external.require is {wanted}"

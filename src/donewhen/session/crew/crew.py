@@ -60,7 +60,7 @@ NAMES_OF_ENGINES: Mapping[tuple[str, str], Role] = {
 PLANNER_TEMPERATURE, EVALUATOR_TEMPERATURE = 0.2, 0.1
 
 
-def settled(settings: Settings) -> Settings:
+def absolute_model_paths(settings: Settings) -> Settings:
     """Return the settings with the paths of scripted models made absolute, independent of the current directory."""
     for table, key in (("model", "use"), ("planned", "evaluator_model")):
         chosen = settings.get(table, key)
@@ -70,18 +70,18 @@ def settled(settings: Settings) -> Settings:
     return settings
 
 
-def require_sense(settings: Settings) -> None:
+def require_valid(settings: Settings) -> None:
     """Raise BadInput for an engine, an agent or a limit that cannot be used."""
     for table, key in NAMES_OF_ENGINES:
-        with settings.blaming(table, key):
+        with settings.naming_source(table, key):
             _require_agents(settings, _spec(settings, table, key))
     for table, keys in TABLES.items():
         for key, spec in keys.items():
-            with settings.blaming(table, key):
+            with settings.naming_source(table, key):
                 if spec.least and settings.number(table, key) < spec.least:
                     raise BadInput(f"'{table}.{key}' must be {spec.least} or more")
     if mcp_url := settings.text("external", "mcp_url"):
-        with settings.blaming("external", "mcp_url"):
+        with settings.naming_source("external", "mcp_url"):
             checked_url(mcp_url, "external.mcp_url")
 
 
@@ -93,61 +93,67 @@ def _require_agents(settings: Settings, spec: EngineSpec) -> None:
     """Raise BadInput if an agent that is named anywhere in the name of an engine is unknown."""
     from donewhen.session.crew import agent_list
 
-    known = agent_list.known(settings) if spec.agent else {}
+    known = agent_list.profiles(settings) if spec.agent else {}
     if spec.agent and spec.agent not in known:
         raise BadInput(f"unknown agent '{spec.agent}'; use {', '.join(known)}")
     if spec.inner is not None:
         _require_agents(settings, spec.inner)
 
 
-async def require_possible(place: Workplace, intent: str, archive: Archive) -> None:
+async def require_possible(workplace: Workplace, intent: str, archive: Archive) -> None:
     """Raise BadInput if no engine could work, before anything is written."""
-    require_sense(place.settings)
-    chosen = _model_if_any(place.settings, archive)
-    if is_planned(place.settings):
+    require_valid(workplace.settings)
+    chosen = _model_if_any(workplace.settings, archive)
+    if is_planned(workplace.settings):
         if isinstance(chosen, BadInput):
             raise BadInput(f"a planner needs a model: {chosen}")
-        _sceptic(place, chosen[0])
-    await _rungs(place, _spec(place.settings, "engine", "use"), intent, chosen)
+        _evaluator(workplace, chosen[0])
+    await _steps(workplace, _spec(workplace.settings, "engine", "use"), intent, chosen)
 
 
-async def crew(place: Workplace, known: StartRecord, story: SessionState, archive: Archive) -> Crew:
+async def crew(workplace: Workplace, start_record: StartRecord, state: SessionState, archive: Archive) -> Crew:
     """Return the engines in their order, with the model that was asked for or the most promising one."""
     from donewhen.model.interface import close_model
 
-    chosen = _model_if_any(known.settings, archive, story.model, known.session)
-    rungs = await _rungs(place, _spec(place.settings, "engine", "use"), known.intent, chosen, story.agent)
+    chosen = _model_if_any(start_record.settings, archive, state.model, start_record.session)
+    steps = await _steps(
+        workplace, _spec(workplace.settings, "engine", "use"), start_record.intent, chosen, state.agent
+    )
     if isinstance(chosen, BadInput):
-        return Crew(rungs=rungs, model=None, reason="", free=False, leave=_nothing_to_leave)
+        return Crew(steps=steps, model=None, reason="", free=False, close=_close_nothing)
     model, reason = chosen
-    sceptic, opened = _sceptic(place, model) if is_planned(known.settings) else (None, ())
-    free = all(is_free(one.name) for one in (model, *opened)) and not any(rung.agent for rung in rungs if rung.engine)
+    evaluator, extra_models = _evaluator(workplace, model) if is_planned(start_record.settings) else (None, ())
+    free = all(is_free(one.name) for one in (model, *extra_models)) and not any(
+        step.agent for step in steps if step.engine
+    )
 
-    async def leave() -> None:
-        for one in (model, *opened):
+    async def close() -> None:
+        for one in (model, *extra_models):
             await close_model(one)
 
-    planner = _native(place, known.settings, model, reads_only=True, temperature=PLANNER_TEMPERATURE)
-    return Crew(rungs=rungs, model=model.name, reason=reason, free=free, leave=leave, planner=planner, sceptic=sceptic)
+    planner = _native(workplace, start_record.settings, model, reads_only=True, temperature=PLANNER_TEMPERATURE)
+    return Crew(
+        steps=steps, model=model.name, reason=reason, free=free, close=close, planner=planner, evaluator=evaluator
+    )
 
 
-def _sceptic(place: Workplace, model: Model) -> tuple["EvaluatorConfig", tuple[Model, ...]]:
+def _evaluator(workplace: Workplace, model: Model) -> tuple["EvaluatorConfig", tuple[Model, ...]]:
     """Return the evaluator, with its own model if one is configured, and the models that were opened for it."""
     from donewhen.model.open_model import ModelConfig, open_model
     from donewhen.session.planned.evaluator import EvaluatorConfig
 
-    settings, opened = place.settings, ()
+    settings, extra_models = workplace.settings, ()
     if name := settings.text("planned", "evaluator_model"):
         server = server_of(settings, ModelName.parse(name).provider)
-        with settings.blaming("planned", "evaluator_model"):
+        with settings.naming_source("planned", "evaluator_model"):
             model = open_model(name, ModelConfig(base_url=server.url, base_url_for=server.provider), os.environ)
-            opened = (model,)
-    engine = _native(place, settings, model, reads_only=True, temperature=EVALUATOR_TEMPERATURE)
+            extra_models = (model,)
+    engine = _native(workplace, settings, model, reads_only=True, temperature=EVALUATOR_TEMPERATURE)
     revisions = settings.whole("planned", "max_revision_rounds")
-    return EvaluatorConfig(engine=engine, model=model.name, revisions=revisions), opened
+    return EvaluatorConfig(engine=engine, model=model.name, revisions=revisions), extra_models
 
 
-async def _nothing_to_leave() -> None:
+async def _close_nothing() -> None:
     return
 
 
@@ -168,57 +174,58 @@ def _model_if_any(settings: Settings, archive: Archive, before: str = "", seed: 
         return error
 
 
-async def _rungs(
-    place: Workplace, spec: EngineSpec, intent: str, chosen: _Chosen, before: str = ""
+async def _steps(
+    workplace: Workplace, spec: EngineSpec, intent: str, chosen: _Chosen, before: str = ""
 ) -> tuple[LadderStep, ...]:
-    settings, kind = place.settings, spec.kind
+    settings, kind = workplace.settings, spec.kind
     if kind is EngineKind.PLANNED:
         builder = spec.inner or _spec(settings, "planned", "builder")
-        return tuple(_planned(rung) for rung in await _rungs(place, builder, intent, chosen, before))
-    rungs: list[LadderStep] = []
-    delegates = kind in (EngineKind.AUTO, EngineKind.FOREMAN) and _delegates(settings, intent, chosen)
-    if kind is EngineKind.FOREMAN or (delegates and not isinstance(chosen, BadInput)):
-        rungs += await _foreman(place, spec, chosen, before)
-    has_agent = any(rung.kind is EngineKind.EXTERNAL for rung in rungs)
-    if kind is EngineKind.EXTERNAL or (delegates and not has_agent):
-        rungs += await _external(place, spec.agent or before, asked=kind is EngineKind.EXTERNAL)
+        return tuple(_planned(step) for step in await _steps(workplace, builder, intent, chosen, before))
+    steps: list[LadderStep] = []
+    may_use_agent = kind in (EngineKind.AUTO, EngineKind.FOREMAN) and _may_use_agent(settings, intent, chosen)
+    if kind is EngineKind.FOREMAN or (may_use_agent and not isinstance(chosen, BadInput)):
+        steps += await _foreman(workplace, spec, chosen, before)
+    has_agent = any(step.kind is EngineKind.EXTERNAL for step in steps)
+    if kind is EngineKind.EXTERNAL or (may_use_agent and not has_agent):
+        steps += await _external(workplace, spec.agent or before, asked=kind is EngineKind.EXTERNAL)
     if not isinstance(chosen, BadInput):
-        rungs.append(_native_rung(place, kind, chosen[0]))
-    elif not any(rung.engine for rung in rungs):
+        steps.append(_native_step(workplace, kind, chosen[0]))
+    elif not any(step.engine for step in steps):
         # Why a requested agent cannot work is more useful than the list of everything that would help.
-        raise BadInput("; ".join([*(rung.reason for rung in rungs), str(chosen)]))
-    return tuple(rungs)
+        raise BadInput("; ".join([*(step.reason for step in steps), str(chosen)]))
+    return tuple(steps)
 
 
-def _planned(rung: LadderStep) -> LadderStep:
+def _planned(step: LadderStep) -> LadderStep:
     """Return a ladder step whose engine works from the plan."""
     from donewhen.engines.planned.engine import PlannedEngine
 
-    return replace(rung, engine=PlannedEngine(rung.engine, rung.kind.tracker_mode) if rung.engine else None)
+    return replace(step, engine=PlannedEngine(step.engine, step.kind.tracker_mode) if step.engine else None)
 
 
-def _delegates(settings: Settings, intent: str, chosen: _Chosen) -> bool:
+def _may_use_agent(settings: Settings, intent: str, chosen: _Chosen) -> bool:
     """Return True if an agent is worth looking for although none was asked for."""
     if isinstance(chosen, BadInput):
         return True
-
     return ModelName.parse(settings.text("model", "use")).has_server and looks_complex(intent)
 
 
-async def _external(place: Workplace, name: str, asked: bool) -> list[LadderStep]:
+async def _external(workplace: Workplace, name: str, asked: bool) -> list[LadderStep]:
     """Return the named agent, ready or not; else the first one that can work, if any."""
     from donewhen.session.crew import agent_list
-    from donewhen.session.crew.agent_terms import AgentUnavailable, hire
+    from donewhen.session.crew.agent_terms import AgentUnavailable, launch_spec
 
-    known = agent_list.known(place.settings)
+    profiles = agent_list.profiles(workplace.settings)
     refused: list[AgentUnavailable] = []
-    for candidate in [name] if name else known:
-        (one,) = await agent_list.found_by(place.settings, place.repo.root, os.environ, place.launcher, only=candidate)
-        hired = hire(known[one.name], one, place, os.environ)
-        if not isinstance(hired, AgentUnavailable):
+    for candidate in [name] if name else profiles:
+        (one,) = await agent_list.find_agents(
+            workplace.settings, workplace.repo.root, os.environ, workplace.launcher, only=candidate
+        )
+        spec = launch_spec(profiles[one.name], one, workplace, os.environ)
+        if not isinstance(spec, AgentUnavailable):
             why = "you asked for it" if asked and name else "it is ready" if asked else "the intent looks complex"
-            return [_external_rung(place, hired, f"{one.name}: {why}")]
-        refused.append(hired)
+            return [_external_step(workplace, spec, f"{one.name}: {why}")]
+        refused.append(spec)
     if not asked:
         return []
     first = next((one for one in refused if one.kind == "sign_in"), refused[0]) if refused else None
@@ -228,62 +235,64 @@ async def _external(place: Workplace, name: str, asked: bool) -> list[LadderStep
     return [LadderStep(kind=EngineKind.EXTERNAL, engine=None, reason=first.reason, declines=first.kind, agent=name)]
 
 
-async def _foreman(place: Workplace, spec: EngineSpec, chosen: _Chosen, before: str) -> list[LadderStep]:
+async def _foreman(workplace: Workplace, spec: EngineSpec, chosen: _Chosen, before: str) -> list[LadderStep]:
     """Return the foreman, and after it the agent that its workers use, if they use one. The planner needs a model."""
-    worker = spec.inner or _spec(place.settings, "foreman", "worker")
+    worker = spec.inner or _spec(workplace.settings, "foreman", "worker")
     has_agents = worker.kind is EngineKind.EXTERNAL
-    agents = await _external(place, worker.agent or before, asked=True) if has_agents else []
+    agents = await _external(workplace, worker.agent or before, asked=True) if has_agents else []
     if isinstance(chosen, BadInput):
         reason = "a planner needs a model, and none is ready"
         return [LadderStep(kind=EngineKind.FOREMAN, engine=None, reason=reason, declines="not_ready"), *agents]
-    works = agents[0] if agents else _native_rung(place, spec.kind, chosen[0])
-    if works.engine is None:
-        return [replace(works, kind=EngineKind.FOREMAN)]
+    worker_step = agents[0] if agents else _native_step(workplace, spec.kind, chosen[0])
+    if worker_step.engine is None:
+        return [replace(worker_step, kind=EngineKind.FOREMAN)]
     why = "the intent looks complex" if spec.kind is EngineKind.AUTO else "you asked for it"
-    return [_foreman_rung(place, works, works.engine, chosen[0], why), *agents]
+    return [_foreman_step(workplace, worker_step, worker_step.engine, chosen[0], why), *agents]
 
 
-def _foreman_rung(place: Workplace, works: LadderStep, worker: Engine, model: Model, why: str) -> LadderStep:
+def _foreman_step(workplace: Workplace, worker_step: LadderStep, worker: Engine, model: Model, why: str) -> LadderStep:
     from donewhen.engines.foreman.engine import ForemanConfig, ForemanEngine
 
-    settings = place.settings
+    settings = workplace.settings
     config = ForemanConfig(
         workers=settings.whole("foreman", "workers"),
         plan_attempts=settings.whole("foreman", "plan_attempts"),
-        max_turns=works.max_turns,
+        max_turns=worker_step.max_turns,
     )
-    planner = _native(place, settings, model, reads_only=True)
+    planner = _native(workplace, settings, model, reads_only=True)
     return LadderStep(
         kind=EngineKind.FOREMAN,
         engine=ForemanEngine(planner, worker, config),
-        reason=f"{why}; its workers are {works.agent or works.kind}",
+        reason=f"{why}; its workers are {worker_step.agent or worker_step.kind}",
         max_iterations=1,
-        max_turns=works.max_turns,
-        agent=works.agent,
+        max_turns=worker_step.max_turns,
+        agent=worker_step.agent,
     )
 
 
-def _external_rung(place: Workplace, hired: "AgentLaunchSpec", reason: str) -> LadderStep:
+def _external_step(workplace: Workplace, spec: "AgentLaunchSpec", reason: str) -> LadderStep:
     from donewhen.engines.external.engine import ExternalConfig, ExternalEngine
 
-    settings = place.settings
-    config = ExternalConfig(policy=policy_of(place, settings), timeout_secs=settings.number("external", "timeout_secs"))
+    settings = workplace.settings
+    config = ExternalConfig(
+        policy=policy_of(workplace, settings), timeout_secs=settings.number("external", "timeout_secs")
+    )
     return LadderStep(
         kind=EngineKind.EXTERNAL,
-        engine=ExternalEngine(hired, config),
+        engine=ExternalEngine(spec, config),
         reason=reason,
         max_iterations=1 + settings.whole("external", "repair_invokes"),
         max_turns=settings.whole("external", "max_turns"),
-        agent=hired.profile.name,
+        agent=spec.profile.name,
     )
 
 
-def _native_rung(place: Workplace, wanted: EngineKind, model: Model) -> LadderStep:
-    settings = place.settings
+def _native_step(workplace: Workplace, wanted: EngineKind, model: Model) -> LadderStep:
+    settings = workplace.settings
     reasons = {EngineKind.NATIVE: "you asked for it", EngineKind.AUTO: "a model is configured"}
     return LadderStep(
         kind=EngineKind.NATIVE,
-        engine=_native(place, settings, model),
+        engine=_native(workplace, settings, model),
         reason=reasons.get(wanted, "it is the next engine that can continue"),
         max_iterations=settings.whole("native", "max_iterations"),
         max_turns=settings.whole("native", "max_turns"),
@@ -291,14 +300,14 @@ def _native_rung(place: Workplace, wanted: EngineKind, model: Model) -> LadderSt
 
 
 def _native(
-    place: Workplace, settings: Settings, model: Model, reads_only: bool = False, temperature: float = 0
+    workplace: Workplace, settings: Settings, model: Model, reads_only: bool = False, temperature: float = 0
 ) -> Engine:
     from donewhen.engines.native.loop import Context, NativeConfig, NativeEngine
 
     config = NativeConfig(
         max_tokens_per_turn=settings.whole("native", "max_tokens_per_turn"),
         context=cast("Context", settings.text("engine", "context")),
-        policy=policy_of(place, settings),
+        policy=policy_of(workplace, settings),
         reads_only=reads_only,
         temperature=temperature,
     )
@@ -317,7 +326,7 @@ def _model(
         name, reason = (before, "the session began with it") if before else _best(archive, environment, seed)
     fallback = settings.texts("model", "fallback")
     server = server_of(settings, *(ModelName.parse(one).provider for one in (name, *fallback)))
-    with settings.blaming("model", "use"):
+    with settings.naming_source("model", "use"):
         if ModelName.parse(name).provider == "replay":
             return _replay(archive, name), reason
         config = ModelConfig(base_url=server.url, base_url_for=server.provider, fallback=fallback)

@@ -8,23 +8,23 @@ from donewhen.model.interface import OnText, Reply, Turn
 from donewhen.model.name import ModelName
 from donewhen.model.recording import MakeFailure, Replay
 from donewhen.model.router import Experience
-from donewhen.session.log.state import told
+from donewhen.session.log.state import replay_log
 from donewhen.session.outcome import Outcome
 from donewhen.storage.archive import Archive
 
-LOOKED_AT = 200
-TELLING = ("session_started", "model_selected", "model_fallback", "spend", "session_finished")
+MOST_SESSIONS = 200
+KINDS = ("session_started", "model_selected", "model_fallback", "spend", "session_finished")
 
 
 def outcomes_by_model(archive: Archive) -> list[Experience]:
     """Return the results of the newest sessions, with the model that worked on each."""
     found: list[Experience] = []
-    for row in archive.sessions(limit=LOOKED_AT):
+    for row in archive.sessions(limit=MOST_SESSIONS):
         if row.state == "finished":
-            story = told(archive.records(row.id, kinds=TELLING))
+            state = replay_log(archive.records(row.id, kinds=KINDS))
             outcome = Outcome.of(row.outcome)
-            if story.model and outcome is not None and outcome.rates_model:
-                found.append(Experience(story.model, outcome is Outcome.VERIFIED, story.usd))
+            if state.model and outcome is not None and outcome.rates_model:
+                found.append(Experience(state.model, outcome is Outcome.VERIFIED, state.usd))
     return found
 
 

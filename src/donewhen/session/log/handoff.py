@@ -14,20 +14,20 @@ from donewhen.session.log.state import Round, SessionState
 from donewhen.workspace.files import write_atomically
 from donewhen.workspace.state_dir import private_directory, state_root
 
-SAID_CHARACTERS = 600
+LONGEST_REPORT = 600
 AS_TEXT = "    "
 """Prefix of every line that others wrote. It makes a code block, in which nothing is a heading, a list or a command."""
 
 
-def place(session: str) -> Path:
+def path(session: str) -> Path:
     """Return the path of a session's file, whether it exists or not."""
     return state_root(os.environ) / "handoffs" / f"{session}.md"
 
 
-def write(session: str, story: SessionState) -> None:
+def write(session: str, state: SessionState) -> None:
     """Write the file. If it cannot be written, the session has ended all the same, and its log holds the same facts."""
-    file = place(session)
-    text = "\n".join(_lines(session, story)) + "\n"
+    file = path(session)
+    text = "\n".join(_lines(session, state)) + "\n"
     with contextlib.suppress(OSError, BadInput):
         private_directory(file.parent)
         write_atomically(file, visible(text))  # model text may hold what no file can store or what controls a terminal
@@ -35,25 +35,25 @@ def write(session: str, story: SessionState) -> None:
 
 def remove(session: str) -> None:
     with contextlib.suppress(OSError):
-        place(session).unlink()
+        path(session).unlink()
 
 
-def _lines(session: str, story: SessionState) -> Iterator[str]:
-    finished = story.finished
+def _lines(session: str, state: SessionState) -> Iterator[str]:
+    finished = state.finished
     yield f"# {session}: {finished.outcome if finished is not None else None}"
     yield ""
-    yield from _quoted(story.started.intent if story.started is not None else "")
+    yield from _quoted(state.started.intent if state.started is not None else "")
     yield ""
     yield f"Why it ended: {_in_a_line(finished.reason if finished is not None else None)}"
-    yield f"Spent: {story.tokens} tokens, {'unknown' if story.usd is None else f'{story.usd:.4f}'} USD."
+    yield f"Spent: {state.tokens} tokens, {'unknown' if state.usd is None else f'{state.usd:.4f}'} USD."
     yield ""
     yield "## What was tried"
     yield ""
-    if not story.rounds:
+    if not state.rounds:
         yield "Nothing: it ended before the first round."
-    for one in story.rounds:
+    for one in state.rounds:
         yield from _round(one)
-    judged = story.last_judged
+    judged = state.last_judged
     if judged is not None and judged.refused:
         yield from (
             "",
@@ -66,38 +66,38 @@ def _lines(session: str, story: SessionState) -> Iterator[str]:
         yield from ("", f"In short: {_in_a_line(judged.refused)}")
     elif judged is not None and judged.feedback:
         yield from ("", "## What is red", "", *_quoted(judged.feedback))
-    yield from _evaluation(session, story)
+    yield from _evaluation(session, state)
     yield from ("", "## How to continue", "")
     yield f"- `donewhen diff {session}`: what was made so far"
     yield f"- `donewhen resume {session}`: another allowance of rounds, on top of it"
     yield f"- `donewhen discard {session}`: remove its trees and its branch"
 
 
-def _evaluation(session: str, story: SessionState) -> Iterator[str]:
+def _evaluation(session: str, state: SessionState) -> Iterator[str]:
     """Yield the evaluations, the states of the plan items, and the paths of the complete files."""
-    opinions = [one.opinion for one in story.rounds if one.opinion is not None]
+    opinions = [one.opinion for one in state.rounds if one.opinion is not None]
     if opinions:
         yield from ("", "## What evaluators wrote about green work", "")
         yield from (f"{number}. {one.status}: {_in_a_line(one.summary)}" for number, one in enumerate(opinions, 1))
-    if story.proposals:
+    if state.proposals:
         from donewhen.session.log import plan_files  # loaded on use: only planned sessions have these files
 
-        tracker = plan_files.tracker_in(story)
+        tracker = plan_files.tracker_in(state)
         if tracker is not None:
             items = tracker.rendered().splitlines()[2:]  # without the title, which is the planner's heading
             yield from ("", "## Progress of the plan, as the builder reports it", "", *items)
-        plan_files.write(session, story)
-        yield from ("", "## Files", "", *(f"- {path}" for path in plan_files.found(session).values()))
+        plan_files.write(session, state)
+        yield from ("", "## Files", "", *(f"- {path}" for path in plan_files.existing_files(session).values()))
 
 
 def _round(one: Round) -> Iterator[str]:
     attempted, judged = one.attempted, one.judged
     failing = ", ".join(f"{check.name} {check.status}" for check in (judged.failing if judged is not None else ()))
     judgement = "green" if judged is not None and judged.green else failing or "not judged"
-    yield f"{one.n}. {one.rung}: ended as {attempted.stop if attempted is not None else 'interrupted'}; {judgement}"
-    said = _in_a_line(attempted.said if attempted is not None else "")
-    if said:
-        yield f"   > {said[:SAID_CHARACTERS]}"
+    yield f"{one.n}. {one.step}: ended as {attempted.stop if attempted is not None else 'interrupted'}; {judgement}"
+    report = _in_a_line(attempted.final_text if attempted is not None else "")
+    if report:
+        yield f"   > {report[:LONGEST_REPORT]}"
 
 
 def _quoted(text: str) -> Iterator[str]:

@@ -125,12 +125,14 @@ class Attempted(SessionNote):
     """The end of an attempt, and the captured tree or why it could not be captured."""
 
     KIND = "attempted"
+    KEYS = MappingProxyType({"final_text": "said", "code": "word"})
     OPTIONAL = frozenset({"word", "claim", "waits_for", "reset_at", "candidate", "refused", "refused_paths"})
     n: int
     stop: AttemptStop
-    said: str
+    final_text: str
+    """What the engine wrote at the end."""
     problem: str
-    word: str | None = None
+    code: str | None = None
     """For `declines`: the reason as a one-word code."""
     claim: NoChange | None = None
     waits_for: str | None = None

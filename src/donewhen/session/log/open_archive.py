@@ -27,15 +27,15 @@ def archive_of(settings: Settings, say: Say = silent) -> Archive:
     return archive
 
 
-def near(*tables: str) -> Settings:
+def local_settings(*tables: str) -> Settings:
     """Return the settings of the current directory: where sessions are kept, and these tables."""
-    return settings_module.near(Path.cwd(), os.environ, TrustBook(state_root(os.environ)), ("storage", *tables))
+    return settings_module.load_some(Path.cwd(), os.environ, TrustBook(state_root(os.environ)), ("storage", *tables))
 
 
 @contextlib.contextmanager
 def any_archive(say: Say = silent) -> Generator[Archive]:
     """Provide the archive for verbs that need no repository, by the settings of the current directory."""
-    archive = archive_of(near(), say)
+    archive = archive_of(local_settings(), say)
     try:
         yield archive
     finally:

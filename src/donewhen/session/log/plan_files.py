@@ -25,7 +25,7 @@ from donewhen.workspace.state_dir import private_directory, state_root
 
 NAMES = ("spec.md", "contract.md", "tracker.md", "evaluation.md")
 EDITABLE = "contract.toml"
-RUNG = "planned"
+NOTEBOOK = "planned"
 """Name under which a planned session keeps its notes."""
 
 
@@ -33,7 +33,7 @@ def directory(session: str) -> Path:
     return state_root(os.environ) / "artifacts" / session
 
 
-def found(session: str) -> dict[str, str]:
+def existing_files(session: str) -> dict[str, str]:
     """Return the files that exist, by name, with their paths."""
     here = directory(session)
     return {name: str(here / name) for name in (*NAMES, EDITABLE) if (here / name).is_file()}
@@ -43,26 +43,26 @@ def path(session: str, name: str) -> str:
     return str(directory(session) / name)
 
 
-def write(session: str, story: SessionState) -> None:
+def write(session: str, state: SessionState) -> None:
     """Write all files from the session state. If they cannot be written, the log holds the same facts."""
-    _write(session, _texts(story))
+    _write(session, _texts(state))
 
 
-def refresh(session: str, story: SessionState) -> None:
+def refresh(session: str, state: SessionState) -> None:
     """Write the files that a process may not have written before it died. A contract that a person has edited stays."""
     file = directory(session) / EDITABLE
-    keeps = file.is_file() and not _is_older(file, story)
-    _write(session, ((name, text) for name, text in _texts(story) if name != EDITABLE or not keeps))
+    keeps = file.is_file() and not _is_older(file, state)
+    _write(session, ((name, text) for name, text in _texts(state) if name != EDITABLE or not keeps))
 
 
-def _is_older(file: Path, story: SessionState) -> bool:
+def _is_older(file: Path, state: SessionState) -> bool:
     """Return True if the file is the unchanged text of an earlier proposal."""
-    contracts = [one.contract for one in story.proposals[:-1] if one.contract is not None]
+    contracts = [one.contract for one in state.proposals[:-1] if one.contract is not None]
     try:
         text = file_content(file).decode("utf-8", "replace")
     except BadToml:
         return False
-    return text in [as_file(contract_from(one)) for one in contracts]
+    return text in [editable_text(contract_from(one)) for one in contracts]
 
 
 def _write(session: str, texts: Iterable[tuple[str, str]]) -> None:
@@ -77,34 +77,34 @@ def remove(session: str) -> None:
         remove_tree(directory(session))
 
 
-def plan_in(story: SessionState) -> Plan | None:
+def plan_in(state: SessionState) -> Plan | None:
     """Return the plan in force; None if there is none."""
-    plain = next((one.plan for one in reversed(story.proposals) if one.plan is not None), None)
+    plain = next((one.plan for one in reversed(state.proposals) if one.plan is not None), None)
     return Plan.load(plain) if plain is not None else None
 
 
-def tracker_in(story: SessionState) -> Tracker | None:
+def tracker_in(state: SessionState) -> Tracker | None:
     """Return the tracker of the plan in force, with all updates of its items."""
-    plan = plan_in(story)
+    plan = plan_in(state)
     if plan is None:
         return None
     tracker = Tracker.of(plan)
-    for update in Update.all_in(story.notes.get(RUNG, ())):
+    for update in Update.all_in(state.notes.get(NOTEBOOK, ())):
         tracker = tracker.updated(update)
     return tracker
 
 
-def _texts(story: SessionState) -> Iterator[tuple[str, str]]:
-    plan, tracker = plan_in(story), tracker_in(story)
+def _texts(state: SessionState) -> Iterator[tuple[str, str]]:
+    plan, tracker = plan_in(state), tracker_in(state)
     if plan is not None and tracker is not None:
         yield "spec.md", f"{plan.spec.rstrip()}\n"
         yield "tracker.md", f"{tracker.rendered().rstrip()}\n"
-    if story.proposals:
-        contract = contract_from(story.opened["contract"])
-        yield "contract.md", "\n".join(contract_lines(contract, story, plan)) + "\n"
-        if story.proposals[-1].contract is not None:
-            yield EDITABLE, as_file(contract)
-    evaluations = [one.opinion.evaluation for one in story.rounds if one.opinion and one.opinion.evaluation]
+    if state.proposals:
+        contract = contract_from(state.start_note["contract"])
+        yield "contract.md", "\n".join(contract_lines(contract, state, plan)) + "\n"
+        if state.proposals[-1].contract is not None:
+            yield EDITABLE, editable_text(contract)
+    evaluations = [one.opinion.evaluation for one in state.rounds if one.opinion and one.opinion.evaluation]
     if evaluations:
         yield (
             "evaluation.md",
@@ -113,7 +113,7 @@ def _texts(story: SessionState) -> Iterator[tuple[str, str]]:
 
 
 def contract_lines(
-    contract: Contract, story: SessionState, plan: Plan | None, for_model: bool = False
+    contract: Contract, state: SessionState, plan: Plan | None, for_model: bool = False
 ) -> Iterator[str]:
     """Yield the contract as text: each check with its status before the work, and what no check covers.
 
@@ -125,7 +125,7 @@ def contract_lines(
         yield from (*plan.contract_words.strip().splitlines(), "")
     yield "## Checks, and their results before the work"
     yield ""
-    results = {one.name: one.status for one in story.baseline_results}
+    results = {one.name: one.status for one in state.baseline_results}
     for check in contract.checks:
         if check.held_out and for_model:
             continue
@@ -136,12 +136,12 @@ def contract_lines(
             yield f"  must print {check.output_contains!r}"
         if not check.expect_exit_zero:
             yield "  must exit with a status from 1 to 125"
-    if story.proposals and story.proposals[-1].not_verified:
+    if state.proposals and state.proposals[-1].not_verified:
         yield from ("", "## Not verified by this contract", "")
-        yield from (f"- {one}" for one in story.proposals[-1].not_verified)
+        yield from (f"- {one}" for one in state.proposals[-1].not_verified)
 
 
-def as_file(contract: Contract) -> str:
+def editable_text(contract: Contract) -> str:
     """Return the checks in the form of donewhen.toml, to be edited and read back."""
     import tomlkit
 

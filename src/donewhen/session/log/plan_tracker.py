@@ -14,35 +14,35 @@ from donewhen.session.log.writer import LogWriter, StepNotebook
 
 
 class TrackedPlan:
-    def __init__(self, recorder: LogWriter, plan: Plan) -> None:
-        self._recorder = recorder
-        self._notebook = StepNotebook(recorder, plan_files.RUNG)
+    def __init__(self, log: LogWriter, plan: Plan) -> None:
+        self._log = log
+        self._notebook = StepNotebook(log, plan_files.NOTEBOOK)
         self.spec = plan.spec
 
     def tracker(self) -> str:
-        return self._now().rendered()
+        return self._tracker().rendered()
 
     def update(self, item: str, state: str, note: str) -> str:
-        number = self._now().number_of(item)
-        self._say(Update(number, cast("State", state), note))
-        left = ", ".join(map(str, self._now().open)) or "none"
+        number = self._tracker().number_of(item)
+        self._record(Update(number, cast("State", state), note))
+        left = ", ".join(map(str, self._tracker().open)) or "none"
         return f"item {number} is {state}; not completed: {left}"
 
     def read_back(self, text: str) -> None:
-        updates, ignored = self._now().read_back(text)
+        updates, ignored = self._tracker().read_back(text)
         for update in updates:
-            self._say(update)
+            self._record(update)
         before = IgnoredEdits.all_in(self._notebook.notes())
         if ignored and (not before or ignored != before[-1].lines):
             self._notebook.write(IgnoredEdits(ignored).as_note())
 
-    def _say(self, update: Update) -> None:
+    def _record(self, update: Update) -> None:
         same = [one for one in Update.all_in(self._notebook.notes()) if one.item == update.item][-1:]
         if same != [update]:  # a call that is repeated after a crash adds nothing
             self._notebook.write(update.as_note())
-            plan_files.write(self._recorder.session, self._recorder.story)
+            plan_files.write(self._log.session, self._log.state)
 
-    def _now(self) -> Tracker:
-        tracker = plan_files.tracker_in(self._recorder.story)
+    def _tracker(self) -> Tracker:
+        tracker = plan_files.tracker_in(self._log.state)
         assert tracker is not None  # there is a plan
         return tracker

@@ -20,7 +20,7 @@ from donewhen.records import frozen
 from donewhen.session.settings.contract_file import tables_of
 from donewhen.session.settings.settings import Setting, Settings
 
-NOTE = "opened"
+NOTE_KIND = "opened"
 NOT_KEPT = frozenset({("storage", "url")})
 """Not kept: it may hold a password, and it is needed before the log can be read."""
 BASE_URL = ("model", "base_url")
@@ -50,6 +50,49 @@ class StartRecord:
     drafts: bool = False
     """True if no contract was given, and a planner drafts it."""
 
+    def plain(self) -> dict[str, Any]:
+        """Return the record as the log keeps it."""
+        settings = self.settings
+        kept = [(key, one) for key, one in settings.by_key() if key not in NOT_KEPT]
+        body: dict[str, Any] = {
+            "session": self.session,
+            "intent": self.intent,
+            "repo": self.repo,
+            "base": self.base,
+            "parent": self.parent,
+            "contract": asdict(self.contract),
+            "max_iterations": self.max_iterations,
+            "may_ask": self.may_ask,
+            "yes": self.yes,
+            "plans": self.plans,
+            "drafts": self.drafts,
+            "settings": [[*key, _without_user(key, one.value), one.source] for key, one in kept],
+            "base_url_beside": settings.get(*BASE_URL).model_use,
+            "files": [str(settings.file) if settings.file else None, *map(str, settings.also)],
+        }
+        return json.loads(json.dumps(body, default=str))
+
+    @classmethod
+    def load(cls, body: Mapping[str, Any], now: Settings) -> "StartRecord":
+        """Return the record out of the log. `now` has the settings that are not kept there."""
+        contract = contract_from(body["contract"])
+        values = dict(now.by_key())
+        values.update({(table, key): Setting(value, source) for table, key, value, source in body["settings"]})
+        values.update({key: _whole_address(values[key], now.get(*key)) for key in ADDRESSES})
+        values[BASE_URL] = values[BASE_URL]._replace(model_use=body.get("base_url_beside", ""))
+        file, *also = body["files"]
+        settings = Settings(values, Path(file) if file else None)
+        return cls(
+            contract=contract,
+            settings=settings.with_checks(tables_of(contract), tuple(map(Path, also))),
+            plans=bool(body.get("plans")),
+            drafts=bool(body.get("drafts")),
+            **{
+                key: body[key]
+                for key in ("session", "intent", "repo", "base", "parent", "max_iterations", "may_ask", "yes")
+            },
+        )
+
 
 def is_planned(settings: Settings) -> bool:
     """Return True if the engine is the one that plans, builds and has its work evaluated."""
@@ -60,38 +103,15 @@ def new_id() -> str:
     return secrets.token_hex(4)
 
 
-def plain(opened: StartRecord) -> dict[str, Any]:
-    """Return the record as the log keeps it."""
-    settings = opened.settings
-    kept = [(key, one) for key, one in settings.by_key() if key not in NOT_KEPT]
-    known: dict[str, Any] = {
-        "session": opened.session,
-        "intent": opened.intent,
-        "repo": opened.repo,
-        "base": opened.base,
-        "parent": opened.parent,
-        "contract": asdict(opened.contract),
-        "max_iterations": opened.max_iterations,
-        "may_ask": opened.may_ask,
-        "yes": opened.yes,
-        "plans": opened.plans,
-        "drafts": opened.drafts,
-        "settings": [[*key, _kept(key, one.value), one.source] for key, one in kept],
-        "base_url_beside": settings.get(*BASE_URL).beside,
-        "files": [str(settings.file) if settings.file else None, *map(str, settings.also)],
-    }
-    return json.loads(json.dumps(known, default=str))
-
-
-def _kept(key: tuple[str, str], value: Any) -> Any:
+def _without_user(key: tuple[str, str], value: Any) -> Any:
     return with_hidden_user(str(value)) if key in ADDRESSES else value
 
 
-def settings_in(known: Mapping[str, Any]) -> list[dict[str, Any]]:
+def settings_in(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return every setting for display: table, key, value, source. Hide the passwords in logs of older versions."""
     return [
-        {"table": table, "key": key, "value": _kept((table, key), value), "source": source}
-        for table, key, value, source in known.get("settings", ())
+        {"table": table, "key": key, "value": _without_user((table, key), value), "source": source}
+        for table, key, value, source in body.get("settings", ())
     ]
 
 
@@ -102,25 +122,4 @@ def _whole_address(kept: Setting, now: Setting) -> Setting:
         return kept
     return kept._replace(
         value=now.value if with_hidden_user(str(now.value)) == address else address.replace(HIDDEN_USER, "", 1)
-    )
-
-
-def from_plain(known: Mapping[str, Any], now: Settings) -> StartRecord:
-    """Return the record out of the log. `now` has the settings that are not kept there."""
-    contract = contract_from(known["contract"])
-    values = dict(now.by_key())
-    values.update({(table, key): Setting(value, source) for table, key, value, source in known["settings"]})
-    values.update({key: _whole_address(values[key], now.get(*key)) for key in ADDRESSES})
-    values[BASE_URL] = values[BASE_URL]._replace(beside=known.get("base_url_beside", ""))
-    file, *also = known["files"]
-    settings = Settings(values, Path(file) if file else None)
-    return StartRecord(
-        contract=contract,
-        settings=settings.with_checks(tables_of(contract), tuple(map(Path, also))),
-        plans=bool(known.get("plans")),
-        drafts=bool(known.get("drafts")),
-        **{
-            key: known[key]
-            for key in ("session", "intent", "repo", "base", "parent", "max_iterations", "may_ask", "yes")
-        },
     )

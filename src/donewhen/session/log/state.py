@@ -39,7 +39,7 @@ class Round:
     """One round: an attempt, then its verdict."""
 
     n: int
-    rung: str
+    step: str
     attempted: Attempted | None = None
     judged: Judged | None = None
     hint: ShownHint | None = None
@@ -88,7 +88,7 @@ class Question:
 
 
 @frozen
-class Before:
+class EarlierUse:
     """What was used when a finished session was resumed. It does not count against the limits again."""
 
     rounds: int = 0
@@ -99,16 +99,17 @@ class Before:
 
 class SessionState:
     def __init__(self) -> None:
-        self.state = "created"
+        self.run_state = "created"
+        """The `to` of the last `state_changed`."""
         self.created_at = ""
-        self.opened: Plain = {}
+        self.start_note: Plain = {}
         self.started: events.SessionStarted | None = None
         self.proposals: list[ProposalNote] = []
         """Plans and contracts that were proposed in this session; the last one counts."""
-        self.wish = ""
+        self.change_request = ""
         """Change request for the last proposal; empty once the next proposal is made."""
         self.baseline: events.BaselineCompleted | None = None
-        self.before_work: Baseline | None = None
+        self.baseline_note: Baseline | None = None
         """Data about the baseline that only the memory needs."""
         self.engine = ""
         self.agent = ""
@@ -127,7 +128,7 @@ class SessionState:
         self.usd: float | None = 0.0
         self.active_secs = 0.0
         """Seconds that owners worked on the session, without pauses between owners and jumps of the clock."""
-        self.before = Before()
+        self.earlier_use = EarlierUse()
         """What was used up before the limits were reset."""
         self.errors: set[str] = set()
         """Kinds of errors that were reported."""
@@ -154,7 +155,7 @@ class SessionState:
     @property
     def allowed_rounds(self) -> list[Round]:
         """Rounds that count against the current limits."""
-        return self.rounds[self.before.rounds :]
+        return self.rounds[self.earlier_use.rounds :]
 
     @property
     def lost(self) -> int:
@@ -182,39 +183,39 @@ class SessionState:
         waiting = [one for one in self.gates.values() if not one.decision and not self._is_over]
         return waiting[-1] if waiting else None
 
-    def take(self, record: Record) -> None:
+    def fold(self, record: Record) -> None:
         """Fold one more record."""
         self.position = record.position
         self.count += 1
-        self._tick(record)
+        self._count_time(record)
         if record.seq is None:
-            self._take_note(record.kind, record.body)
+            self._fold_note(record.kind, record.body)
         else:
-            self._take_event(record.event)
+            self._fold_event(record.event)
 
-    def _tick(self, record: Record) -> None:
+    def _count_time(self, record: Record) -> None:
         now = datetime.datetime.fromisoformat(record.at)
         self.created_at = self.created_at or record.at
         if self._since is not None and record.generation == self._generation:
             self.active_secs += max(0.0, (now - self._since).total_seconds())
         self._since, self._generation = now, record.generation
 
-    def _take_note(self, kind: str, body: Plain) -> None:
-        rung, dot, inner = kind.partition(".")
+    def _fold_note(self, kind: str, body: Plain) -> None:
+        notebook, dot, inner = kind.partition(".")
         if dot:
-            self.notes.setdefault(rung, []).append(Note(inner, body))
+            self.notes.setdefault(notebook, []).append(Note(inner, body))
             if inner in ("turn", "turn_failed"):
                 self.turns[str(body.get("role", ""))] += 1
             return
         match kind:
             case "opened":
-                self.opened = body
+                self.start_note = body
             case OwnerChanged.KIND:
-                self._go_on(OwnerChanged.load(body).restarts)
+                self._resume(OwnerChanged.load(body).restarts)
             case ClockChanged.KIND:
                 self.active_secs = max(0.0, self.active_secs + ClockChanged.load(body).secs)
             case MakerTree.KIND:
-                self._take_tree(MakerTree.load(body))
+                self._fold_tree(MakerTree.load(body))
             case RoundBegun.KIND:
                 begun = RoundBegun.load(body)
                 self.rounds.append(Round(begun.n, begun.step, hint=begun.hint))
@@ -225,14 +226,14 @@ class SessionState:
                 judged = Judged.load(body)
                 self._round(judged.n).judged = judged
             case ProposalNote.KIND:
-                self._take_proposal(ProposalNote.load(body))
+                self._fold_proposal(ProposalNote.load(body))
             case ChangeRequest.KIND:
-                self.wish = ChangeRequest.load(body).text
+                self.change_request = ChangeRequest.load(body).text
             case Opinion.KIND:
                 opinion = Opinion.load(body)
                 self._round(opinion.n).opinion = opinion
             case Baseline.KIND:
-                self.before_work = Baseline.load(body)
+                self.baseline_note = Baseline.load(body)
             case LandingIntent.KIND:
                 self.landing = LandingIntent.load(body)
             case Discarded.KIND:
@@ -240,24 +241,24 @@ class SessionState:
             case _:
                 pass
 
-    def _take_tree(self, tree: MakerTree) -> None:
+    def _fold_tree(self, tree: MakerTree) -> None:
         if tree.part is None:
             self.tree = tree.name
         else:
             self.parts[tree.part] = tree.name
 
-    def _take_proposal(self, proposal: ProposalNote) -> None:
+    def _fold_proposal(self, proposal: ProposalNote) -> None:
         self.proposals.append(proposal)
-        self.wish = ""
+        self.change_request = ""
         if proposal.contract is not None:
-            self.opened, self.baseline = {**self.opened, "contract": proposal.contract}, None
+            self.start_note, self.baseline = {**self.start_note, "contract": proposal.contract}, None
 
-    def _go_on(self, restarts: bool) -> None:
+    def _resume(self, restarts: bool) -> None:
         self._is_over = False
         for one in self.rounds[-1:]:
             one.resumed = True
         if restarts:
-            self.before = Before(len(self.rounds), self.tokens, self.usd or 0.0, self.active_secs)
+            self.earlier_use = EarlierUse(len(self.rounds), self.tokens, self.usd or 0.0, self.active_secs)
             self.declined.clear()
 
     def _round(self, n: int) -> Round:
@@ -266,13 +267,13 @@ class SessionState:
             self.rounds.append(Round(n, "?"))
         return self.rounds[-1]
 
-    def _take_event(self, event: Event) -> None:
+    def _fold_event(self, event: Event) -> None:
         match event:
             case events.SessionStarted():
                 self.started = event
             case events.StateChanged():
-                self.state = event.to
-                self._is_over = self.state == "finished"
+                self.run_state = event.to
+                self._is_over = self.run_state == "finished"
                 self.finished = self.finished if self._is_over else None
             case events.BaselineCompleted():
                 self.baseline = event
@@ -293,9 +294,9 @@ class SessionState:
                 for question in self.questions.values():
                     question.expired |= question.answer is None  # the asker is gone
             case _:
-                self._take_decision(event)
+                self._fold_decision(event)
 
-    def _take_decision(self, event: Event) -> None:
+    def _fold_decision(self, event: Event) -> None:
         """Fold questions and gates. An answer or decision counts even if the record of its question or gate is lost."""
         match event:
             case events.QuestionAsked():
@@ -312,9 +313,9 @@ class SessionState:
                 pass
 
 
-def told(records: Iterable[Record]) -> SessionState:
+def replay_log(records: Iterable[Record]) -> SessionState:
     """Return the state after these records."""
-    story = SessionState()
+    state = SessionState()
     for record in records:
-        story.take(record)
-    return story
+        state.fold(record)
+    return state

@@ -17,7 +17,7 @@ from donewhen.session.log.state import SessionState
 from donewhen.storage.lease import Lease
 from donewhen.storage.record import Record
 
-Told = Callable[[Record], None]
+OnRecord = Callable[[Record], None]
 Barrier = Callable[[str], None]
 """Called around every write with "before" or "after" and what is written. Tests use it to let a process die there."""
 
@@ -26,7 +26,7 @@ JUMP_SECS = 5.0
 """Allowed difference between the times in the log and the time that really passed."""
 
 
-def nobody(record: Record) -> None:
+def ignore_record(record: Record) -> None:
     """Ignore a record: for a log that is written without a watcher."""
     del record
 
@@ -39,19 +39,19 @@ class LogWriter:
     def __init__(
         self,
         lease: Lease,
-        story: SessionState,
-        told: Told,
+        state: SessionState,
+        on_record: OnRecord,
         barrier: Barrier = no_barrier,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.session = lease.session
-        self.story = story
+        self.state = state
         self.last = clock()
         """Time of the last write."""
-        self.also_told: Told = nobody
+        self.also_on_record: OnRecord = ignore_record
         """Second receiver of every event."""
         self._lease = lease
-        self._told = told
+        self._on_record = on_record
         self._barrier = barrier
         self._clock = clock
         self._began: tuple[float, str] | None = None
@@ -66,14 +66,14 @@ class LogWriter:
         self._barrier(f"after {what}")
         self.last = self._clock()
         for record in records:
-            self.story.take(record)
+            self.state.fold(record)
         if records:
             self._compare_clocks(records[-1].at)
         for record in records:
             if record.seq is not None:
                 with contextlib.suppress(OSError):  # a closed terminal or a full disk must not stop the work
-                    self._told(record)
-                self.also_told(record)
+                    self._on_record(record)
+                self.also_on_record(record)
 
     def _compare_clocks(self, at: str) -> None:
         if self._began is None:
@@ -91,22 +91,22 @@ class LogWriter:
 
     def move(self, to: str) -> None:
         """Change the session's state."""
-        if self.story.state != to:
-            self.write(StateChanged(from_=self.story.state, to=to))
+        if self.state.run_state != to:
+            self.write(StateChanged(from_=self.state.run_state, to=to))
 
 
 class StepNotebook:
     """Notes of one engine, kept apart from the notes of the others."""
 
-    def __init__(self, recorder: LogWriter, rung: str) -> None:
-        self._recorder = recorder
-        self._rung = rung
+    def __init__(self, log: LogWriter, name: str) -> None:
+        self._log = log
+        self._name = name
 
     def notes(self) -> Sequence[Note]:
-        return tuple(self._recorder.story.notes.get(self._rung, ()))
+        return tuple(self._log.state.notes.get(self._name, ()))
 
     def write(self, note: Note | None, *events: Event) -> None:
-        self._recorder.write(*events, note=(f"{self._rung}.{note.kind}", note.body) if note else None)
+        self._log.write(*events, note=(f"{self._name}.{note.kind}", note.body) if note else None)
 
     def turns(self, role: str) -> int:
-        return self._recorder.story.turns[role]
+        return self._log.state.turns[role]

@@ -30,15 +30,15 @@ class Budget:
     """Continues to count from the values in the session state."""
 
     def __init__(
-        self, allowed: Allowance, story: SessionState, free: bool = False, clock: Callable[[], float] = time.monotonic
+        self, allowed: Allowance, state: SessionState, free: bool = False, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._allowed = allowed
-        self._tokens, self._usd = story.tokens, story.usd
-        self._before = story.before
+        self._tokens, self._usd = state.tokens, state.usd
+        self._before = state.earlier_use
         self._free = free
         """True if the model costs nothing. An unknown price is then no reason to stop."""
         self._clock = clock
-        self._began = clock() - story.active_secs + story.before.secs
+        self._began = clock() - state.active_secs + state.earlier_use.secs
 
     def require(self) -> None:
         if self.reached():

@@ -16,7 +16,7 @@ from donewhen.session.workplace import Workplace
 
 
 async def judge_round(
-    place: Workplace, opened: StartRecord, recorder: LogWriter, current: Round, memory: SessionMemory
+    workplace: Workplace, start_record: StartRecord, log: LogWriter, current: Round, memory: SessionMemory
 ) -> None:
     """Judge what was made, independent of what the engine reported about it."""
     attempted = current.attempted
@@ -30,24 +30,24 @@ async def judge_round(
             refused_paths=attempted.refused_paths or (),
         )
     else:
-        judged = await _judged(place, opened, recorder, attempted, memory)
-    recorder.write(note=judged.note(), sync=judged.green)
-    await memory.judged(current)
+        judged = await _judged(workplace, start_record, log, attempted, memory)
+    log.write(note=judged.note(), sync=judged.green)
+    await memory.learn_from(current)
 
 
 async def _judged(
-    place: Workplace, opened: StartRecord, recorder: LogWriter, attempted: Attempted, memory: SessionMemory
+    workplace: Workplace, start_record: StartRecord, log: LogWriter, attempted: Attempted, memory: SessionMemory
 ) -> Judged:
     began = time.monotonic()
-    contract, story = opened.contract, recorder.story
-    tree = TreeToJudge(base=opened.base, candidate=attempted.candidate or "", phase="round")
-    verdict = await judge_tree(place, contract, tree, recorder.emit)
+    contract, state = start_record.contract, log.state
+    tree = TreeToJudge(base=start_record.base, candidate=attempted.candidate or "", phase="round")
+    verdict = await judge_tree(workplace, contract, tree, log.emit)
     judged = judged_note(attempted.n, verdict, contract).changed(signatures=memory.signatures(verdict))
     if not verdict.green:
         return judged
-    took = round((story.active_secs + time.monotonic() - began) * 1000)
-    costs = receipts.ReceiptCosts(duration_ms=took, tokens=story.tokens, usd=story.usd)
-    return judged.changed(receipt=await receipts.made(place, verdict, contract, costs))
+    took = round((state.active_secs + time.monotonic() - began) * 1000)
+    costs = receipts.ReceiptCosts(duration_ms=took, tokens=state.tokens, usd=state.usd)
+    return judged.changed(receipt=await receipts.receipt_text(workplace, verdict, contract, costs))
 
 
 def judged_note(n: int, verdict: Verdict, contract: Contract) -> Judged:

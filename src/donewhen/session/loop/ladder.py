@@ -15,10 +15,10 @@ from donewhen.session.loop.judge_round import judge_round
 from donewhen.session.loop.round import LadderStep, run_attempt
 from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.stop_rules import Stop, stop_after
-from donewhen.session.recall.session_memory import recalled
+from donewhen.session.recall.session_memory import hint_event
 from donewhen.workspace.trees.capture.refusals import CandidateRefused
 
-LAST_WORDS = ("green", "budget", "claim", "rejected", "inconclusive")
+FINAL = ("green", "budget", "claim", "rejected", "inconclusive")
 """Reasons to stop that no other engine can change."""
 
 
@@ -26,119 +26,119 @@ Evaluate = Callable[[Round], Awaitable[None]]
 """Evaluates a round that the judge calls green, and writes the opinion to the log."""
 
 
-async def climb(bench: RoundContext, rungs: Sequence[LadderStep], evaluate: Evaluate | None = None) -> Stop:
+async def run_ladder(context: RoundContext, steps: Sequence[LadderStep], evaluate: Evaluate | None = None) -> Stop:
     """Work on the ladder steps in order; each one builds on the work of the one before.
 
     Return the stop of the last step that worked. If no step worked, return why the last one declined.
     """
     worked: Stop | None = None
     stop = Stop("declined", "no engine")
-    left = [rung for rung in rungs if rung.kind not in bench.recorder.story.declined]
+    left = [step for step in steps if step.kind not in context.log.state.declined]
     while left:
-        rung = left.pop(0)
-        stop = await _on(bench, rung, evaluate, bool(left))
+        step = left.pop(0)
+        stop = await _run_step(context, step, evaluate, bool(left))
         worked = stop if stop.kind != "declined" else worked
-        if stop.kind in LAST_WORDS:
+        if stop.kind in FINAL:
             break
-        if rung.kind.has_workers and stop.kind != "declined":
+        if step.kind.has_workers and stop.kind != "declined":
             # Several workers made it; a single engine repairs it.
             left = [one for one in left if one.kind is EngineKind.NATIVE] or left
         if left:
-            reason, following = stop.word or stop.kind, left[0].kind
-            bench.recorder.emit(EngineDeclined(engine=rung.kind, reason=reason, detail=stop.reason, next=following))
+            reason, following = stop.code or stop.kind, left[0].kind
+            context.log.emit(EngineDeclined(engine=step.kind, reason=reason, detail=stop.reason, next=following))
     return worked or stop
 
 
-async def _on(bench: RoundContext, rung: LadderStep, evaluate: Evaluate | None, has_following: bool) -> Stop:
-    if rung.engine is None:
-        return Stop("declined", rung.reason, word=rung.declines)
-    story = bench.recorder.story
-    if rung.kind.needs_clean_tree and _last(story, rung) is None and await _holds_work_of_others(bench, rung):
-        return Stop("declined", "the tree already contains another engine's work; continuing from it", word="under_way")
-    if _last(story, rung) is None and _left(story, rung, bench.opened.max_iterations) <= 0:
-        return Stop("declined", "no rounds left", word="red")
+async def _run_step(context: RoundContext, step: LadderStep, evaluate: Evaluate | None, has_following: bool) -> Stop:
+    if step.engine is None:
+        return Stop("declined", step.reason, code=step.declines)
+    state = context.log.state
+    if step.kind.needs_clean_tree and _last_round(state, step) is None and await _holds_work_of_others(context, step):
+        return Stop("declined", "the tree already contains another engine's work; continuing from it", code="under_way")
+    if _last_round(state, step) is None and _rounds_left(state, step, context.start_record.max_iterations) <= 0:
+        return Stop("declined", "no rounds left", code="red")
     try:
-        return await _work(bench, rung, evaluate)
+        return await _run_rounds(context, step, evaluate)
     except ModelWaits as error:
-        last = _last(story, rung)
+        last = _last_round(state, step)
         if last is not None and last.judged is not None and last.judged.green:
             raise  # the evaluator of green work waits; no other engine needs to work on it
-        if not has_following or (rung.kind.has_workers and not rung.agent):
+        if not has_following or (step.kind.has_workers and not step.agent):
             raise  # the next engine would use the same model, and the results of the workers would be lost
-        return Stop("waits", str(error), word=error.kind)
+        return Stop("waits", str(error), code=error.kind)
 
 
-async def _work(bench: RoundContext, rung: LadderStep, evaluate: Evaluate | None) -> Stop:
-    recorder, story = bench.recorder, bench.recorder.story
-    if story.engine != rung.kind:
-        recorder.emit(EngineSelected(engine=rung.kind, reason=rung.reason, agent=rung.agent))
+async def _run_rounds(context: RoundContext, step: LadderStep, evaluate: Evaluate | None) -> Stop:
+    log, state = context.log, context.log.state
+    if state.engine != step.kind:
+        log.emit(EngineSelected(engine=step.kind, reason=step.reason, agent=step.agent))
     while True:
-        current = _last(story, rung)
+        current = _last_round(state, step)
         if current is not None and current.judged is not None:
             if evaluate is not None and current.judged.green and current.opinion is None:
                 await evaluate(current)
-            stop = stop_after(story, current, bench.budget)
+            stop = stop_after(state, current, context.budget)
             if stop is not None:
                 return stop
             current = None
-        current = current or _next(bench, rung)
+        current = current or _begin_round(context, step)
         if current is None:
-            worked = _worked(story, rung)
-            told = f"{worked} round{'s' if worked != 1 else ''} done, and the checks are not green"
-            return Stop("iterations", told, word="red")
+            worked = _rounds_used(state, step)
+            why = f"{worked} round{'s' if worked != 1 else ''} done, and the checks are not green"
+            return Stop("iterations", why, code="red")
         if current.attempted is None:
-            recorder.move("running")
-            await run_attempt(bench, rung, current)
+            log.move("running")
+            await run_attempt(context, step, current)
         if current.attempted is not None and current.attempted.stop == "declines":
-            return Stop("declined", current.attempted.problem, word=current.attempted.word or "")
-        recorder.move("judging")
-        await judge_round(bench.place, bench.opened, recorder, current, bench.memory)
+            return Stop("declined", current.attempted.problem, code=current.attempted.code or "")
+        log.move("judging")
+        await judge_round(context.workplace, context.start_record, log, current, context.memory)
 
 
-async def _holds_work_of_others(bench: RoundContext, rung: LadderStep) -> bool:
+async def _holds_work_of_others(context: RoundContext, step: LadderStep) -> bool:
     """Return True if the tree holds work of another engine."""
-    base, store = bench.opened.base, bench.place.store
-    notes = bench.recorder.story.notes.get(rung.kind, ())
+    base, store = context.start_record.base, context.workplace.store
+    notes = context.log.state.notes.get(step.kind, ())
     own = {str(note.body["tree"]) for note in notes if note.kind == "united"}
     try:
-        made = await bench.place.candidate_of(await bench.maker.snapshot(), base)
+        made = await context.workplace.candidate_of(await context.maker.snapshot(), base)
     except CandidateRefused:
         return True
     return made not in {await store.tree_of(base), *own}
 
 
-def _last(story: SessionState, rung: LadderStep) -> Round | None:
+def _last_round(state: SessionState, step: LadderStep) -> Round | None:
     """Return the last round if it belongs to this ladder step. Rounds before the limits were reset are ignored."""
-    rounds = story.allowed_rounds
-    return rounds[-1] if rounds and rounds[-1].rung == rung.kind else None
+    rounds = state.allowed_rounds
+    return rounds[-1] if rounds and rounds[-1].step == step.kind else None
 
 
-def _next(bench: RoundContext, rung: LadderStep) -> Round | None:
+def _begin_round(context: RoundContext, step: LadderStep) -> Round | None:
     """Start a new round, with its hint. Return None if all allowed rounds are used."""
-    story = bench.recorder.story
-    left = _left(story, rung, bench.opened.max_iterations)
+    state = context.log.state
+    left = _rounds_left(state, step, context.start_record.max_iterations)
     if left <= 0:
         return None
-    number = len(story.rounds) + 1
-    hint = bench.memory.begins(number)
-    told = [recalled(hint)] if hint is not None and hint.text else []
+    number = len(state.rounds) + 1
+    hint = context.memory.hint_for(number)
+    shown = [hint_event(hint)] if hint is not None and hint.text else []
     begun = IterationStarted(n=number, max=number - 1 + left)
-    bench.recorder.write(begun, *told, note=RoundBegun(n=number, step=rung.kind.value, hint=hint).note())
-    return story.rounds[-1]
+    context.log.write(begun, *shown, note=RoundBegun(n=number, step=step.kind.value, hint=hint).note())
+    return state.rounds[-1]
 
 
-def _left(story: SessionState, rung: LadderStep, over_all: int) -> int:
+def _rounds_left(state: SessionState, step: LadderStep, over_all: int) -> int:
     """Return how many rounds a ladder step may still work."""
-    left = rung.max_iterations - _worked(story, rung)
-    return min(left, over_all - sum(one.counts for one in story.allowed_rounds)) if over_all else left
+    left = step.max_iterations - _rounds_used(state, step)
+    return min(left, over_all - sum(one.counts for one in state.allowed_rounds)) if over_all else left
 
 
-def _worked(story: SessionState, rung: LadderStep) -> int:
+def _rounds_used(state: SessionState, step: LadderStep) -> int:
     """Return how many rounds count against a ladder step.
 
     Work that an evaluator sent back gets the full number of rounds again, unless workers would begin from the start.
     """
-    rounds = story.allowed_rounds
+    rounds = state.allowed_rounds
     sent_back = [number for number, one in enumerate(rounds, 1) if one.opinion is not None and one.opinion.revises]
-    since = sent_back[-1] if sent_back and not rung.kind.has_workers else 0
-    return sum(one.rung == rung.kind and one.counts for one in rounds[since:])
+    since = sent_back[-1] if sent_back and not step.kind.has_workers else 0
+    return sum(one.step == step.kind and one.counts for one in rounds[since:])

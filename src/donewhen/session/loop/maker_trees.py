@@ -16,22 +16,22 @@ def pin(session: str, part: str) -> str:
 
 
 async def maker_tree(
-    place: Workplace, opened: StartRecord, recorder: LogWriter, part: str = "", ground: str = ""
+    workplace: Workplace, start_record: StartRecord, log: LogWriter, part: str = "", ground: str = ""
 ) -> Tree:
     """Return the maker tree of a part of the work, or of all of it.
 
     It contains what was made in it before, else the files of `ground`. The ground is a tree id; empty means the base.
     """
-    trees, story = place.trees, recorder.story
-    name = story.parts.get(part, "") if part else story.tree
+    trees, state = workplace.trees, log.state
+    name = state.parts.get(part, "") if part else state.tree
     tree = await orphans.adopt(trees, name) if name else None
     if tree is None:
-        base = await place.maker_base(opened.base)
-        tree = await trees.make("maker", base, await place.tree_layers(base))
+        base = await workplace.maker_base(start_record.base)
+        tree = await trees.make("maker", base, await workplace.tree_layers(base))
         saved = await orphans.saved_tree(trees, name) if name else ""
         if saved or ground:
-            await trees.restore(tree, saved or await place.as_shown(ground))
-        recorder.write(note=MakerTree(name=tree.facts.name, part=part or None).note())
+            await trees.restore(tree, saved or await workplace.as_shown(ground))
+        log.write(note=MakerTree(name=tree.facts.name, part=part or None).note())
         if name:
-            await place.store.release(f"trees/{name}")  # the new tree contains what was saved of the old one
+            await workplace.store.release(f"trees/{name}")  # the new tree contains what was saved of the old one
     return tree

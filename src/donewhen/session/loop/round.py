@@ -41,91 +41,91 @@ class LadderStep:
     """Name of the agent that works, directly or as the foreman's worker; empty without an agent."""
 
 
-async def run_attempt(context: RoundContext, rung: LadderStep, current: Round) -> None:
+async def run_attempt(context: RoundContext, step: LadderStep, current: Round) -> None:
     """Run an engine, and write to the log how the attempt ended and what it made."""
-    assert rung.engine is not None  # a step without an engine declines and never gets here
-    context.memory.offered(current)
-    attempt, stop = await _in_time(context, rung.engine, _job(context, rung, current))
+    assert step.engine is not None  # a step without an engine declines and never gets here
+    context.memory.count_hint(current)
+    attempt, stop = await _attempt_in_time(context, step.engine, _job(context, step, current))
     silent = f"no activity for {context.silence_secs:g} s"
     attempted = Attempted(
         n=current.n,
         stop=stop,
-        said=attempt.said,
+        final_text=attempt.said,
         problem=silent if stop == "silence" else attempt.problem,
-        word=attempt.word if stop == "declines" else None,
+        code=attempt.word if stop == "declines" else None,
         claim=attempt.claim,
         waits_for=attempt.waits_for or None,
         reset_at=attempt.reset_at if attempt.waits_for else None,
     )
     if stop != "declines":
-        attempted = await _captured(context, attempted)
-    context.recorder.write(note=attempted.note())
+        attempted = await _capture(context, attempted)
+    context.log.write(note=attempted.note())
 
 
-async def _captured(context: RoundContext, attempted: Attempted) -> Attempted:
+async def _capture(context: RoundContext, attempted: Attempted) -> Attempted:
     """Capture the maker tree. Return the note with the candidate, or with why there is none."""
     try:
-        candidate = await context.place.candidate_of(await context.maker.snapshot(), context.opened.base)
+        candidate = await context.workplace.candidate_of(await context.maker.snapshot(), context.start_record.base)
     except CandidateRefused as error:
         paths = tuple(map(RefusedPath.load, error.named(MOST_REFUSED)))
         return attempted.changed(refused=str(error), refused_paths=paths)
-    await context.place.store.keep(f"sessions/{context.opened.session}/candidate", candidate)
+    await context.workplace.store.keep(f"sessions/{context.start_record.session}/candidate", candidate)
     return attempted.changed(candidate=candidate)
 
 
-def job_to_plan(context: RoundContext, rung: LadderStep) -> Job:
+def job_to_plan(context: RoundContext, step: LadderStep) -> Job:
     """Return a job for an engine that only plans."""
-    return _job(context, rung, Round(0, rung.kind))
+    return _job(context, step, Round(0, step.kind))
 
 
-def _job(context: RoundContext, rung: LadderStep, current: Round) -> Job:
-    before = context.recorder.story.rounds[: max(0, current.n - 1)]
-    reds = [one for one in before if one.rung == rung.kind and one.judged is not None]
+def _job(context: RoundContext, step: LadderStep, current: Round) -> Job:
+    before = context.log.state.rounds[: max(0, current.n - 1)]
+    reds = [one for one in before if one.step == step.kind and one.judged is not None]
     return Job(
-        intent=context.opened.intent,
-        contract=context.opened.contract.render(),
+        intent=context.start_record.intent,
+        contract=context.start_record.contract.render(),
         iteration=current.n,
         feedback=_feedback(context, before[-1]) if before else "",
         reds=len(reds),
         hint=current.hint.text if current.hint is not None else "",
         maker=context.maker,
-        own=context.place.own_directory(context.opened.session),
-        notebook=StepNotebook(context.recorder, rung.kind),
+        own=context.workplace.engine_directory(context.start_record.session),
+        notebook=StepNotebook(context.log, step.kind),
         meter=context.budget,
         asker=context.asker,
-        max_turns=rung.max_turns,
-        redact=partial(redacted, secrets=secrets_in(context.place, context.opened.settings)),
+        max_turns=step.max_turns,
+        redact=partial(redacted, secrets=secrets_in(context.workplace, context.start_record.settings)),
         on_text=context.on_text,
-        hands=_hands(context, rung) if rung.kind.has_workers else None,
-        planned=_planned(context),
+        hands=_worker_services(context, step) if step.kind.has_workers else None,
+        planned=_plan_tracker(context),
     )
 
 
-def _planned(context: RoundContext) -> PlanTracker | None:
-    if not context.recorder.story.proposals:
+def _plan_tracker(context: RoundContext) -> PlanTracker | None:
+    if not context.log.state.proposals:
         return None
     from donewhen.session.log import plan_files, plan_tracker  # loaded on use: most sessions have no plan
 
-    plan = plan_files.plan_in(context.recorder.story)
-    return plan_tracker.TrackedPlan(context.recorder, plan) if plan is not None else None
+    plan = plan_files.plan_in(context.log.state)
+    return plan_tracker.TrackedPlan(context.log, plan) if plan is not None else None
 
 
-def _hands(context: RoundContext, rung: LadderStep) -> WorkerServices:
+def _worker_services(context: RoundContext, step: LadderStep) -> WorkerServices:
     from donewhen.session.loop.worker_services import SessionWorkerServices
 
-    return SessionWorkerServices(context, rung.kind)
+    return SessionWorkerServices(context, step.kind)
 
 
 def _feedback(context: RoundContext, before: Round) -> str:
-    words = [part.feedback or "" for part in (before.judged, before.opinion) if part is not None]
-    if claim_refused(context.recorder.story, before):
-        words.append(feedback.CLAIM_REFUSED)
-    elif repeats(context.recorder.story, before):
-        words.append(feedback.SAME_AGAIN)
-    return "\n\n".join(filter(None, words))
+    parts = [part.feedback or "" for part in (before.judged, before.opinion) if part is not None]
+    if claim_refused(context.log.state, before):
+        parts.append(feedback.CLAIM_REFUSED)
+    elif repeats(context.log.state, before):
+        parts.append(feedback.SAME_AGAIN)
+    return "\n\n".join(filter(None, parts))
 
 
-async def _in_time(context: RoundContext, engine: Engine, job: Job) -> tuple[Attempt, AttemptStop]:
+async def _attempt_in_time(context: RoundContext, engine: Engine, job: Job) -> tuple[Attempt, AttemptStop]:
     """Run an attempt until it ends, the minutes are used up, or nothing is logged for too long."""
     attempt = Attempt(stop="budget")
     silent = False
@@ -142,7 +142,7 @@ async def _in_time(context: RoundContext, engine: Engine, job: Job) -> tuple[Att
             if context.silence_secs:
                 tasks.start_soon(listen)
             try:
-                attempt = await _tried(context, engine, job)
+                attempt = await _attempt(context, engine, job)
             except DonewhenError as error:
                 problem = error  # raised outside the task group, which would wrap it
             tasks.cancel_scope.cancel()
@@ -151,13 +151,13 @@ async def _in_time(context: RoundContext, engine: Engine, job: Job) -> tuple[Att
     return attempt, "silence" if silent and attempt.stop == "budget" else attempt.stop
 
 
-async def _tried(context: RoundContext, engine: Engine, job: Job) -> Attempt:
+async def _attempt(context: RoundContext, engine: Engine, job: Job) -> Attempt:
     """Call the engine. If it raises an error, its work is still judged."""
     try:
-        return await engine.attempt(job, context.recorder.emit)
+        return await engine.attempt(job, context.log.emit)
     except (NeedsPerson, LeaseLost):
         raise
     except Exception as error:  # noqa: BLE001 - an engine failure must not lose the work; it is reported
-        words = str(error) if isinstance(error, DonewhenError) else f"{type(error).__name__}: {error}"
-        context.recorder.emit(Error(kind="engine", message=words))
-        return Attempt(stop="model_failed", problem=words)
+        problem = str(error) if isinstance(error, DonewhenError) else f"{type(error).__name__}: {error}"
+        context.log.emit(Error(kind="engine", message=problem))
+        return Attempt(stop="model_failed", problem=problem)

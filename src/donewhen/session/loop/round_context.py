@@ -17,9 +17,9 @@ from donewhen.workspace.trees.maker import Maker
 
 @frozen(kw_only=True)
 class RoundContext:
-    place: Workplace
-    opened: StartRecord
-    recorder: LogWriter
+    workplace: Workplace
+    start_record: StartRecord
+    log: LogWriter
     budget: Budget
     maker: Maker
     asker: Asker | None
@@ -28,11 +28,11 @@ class RoundContext:
 
     @property
     def silence_secs(self) -> float:
-        return self.opened.settings.number("limits", "silence_secs")
+        return self.start_record.settings.number("limits", "silence_secs")
 
     async def silence(self) -> None:
         """Return when nothing was written to the log for `silence_secs`."""
         left = self.silence_secs
         while left > 0:
             await anyio.sleep(left)  # every write to the log extends the deadline
-            left = self.recorder.last + self.silence_secs - time.monotonic()
+            left = self.log.last + self.silence_secs - time.monotonic()

@@ -16,15 +16,15 @@ class Stop:
 
     kind: StopKind
     reason: str = ""
-    word: str = ""
+    code: str = ""
     """Code for what it waits for, or for why an engine declined; empty if `kind` says everything."""
 
 
-def stop_after(story: SessionState, current: Round, budget: Budget) -> Stop | None:
+def stop_after(state: SessionState, current: Round, budget: Budget) -> Stop | None:
     """Return why this judged round is the last one; None if the next one may begin."""
     attempted, judged = current.attempted, current.judged
     claim = attempted.claim if attempted is not None else None
-    if claim is not None and not claim_refused(story, current):
+    if claim is not None and not claim_refused(state, current):
         return Stop("claim", claim.summary)
     if judged is not None and judged.green and (stop := _after_green(current)) is not None:
         return stop
@@ -32,7 +32,7 @@ def stop_after(story: SessionState, current: Round, budget: Budget) -> Stop | No
         return Stop("budget", reached)
     if attempted is not None and (stop := _after_attempt(attempted, current.resumed)) is not None:
         return stop
-    if repeats(story, current) > 1:
+    if repeats(state, current) > 1:
         return Stop("no_progress", "same tree and same failures as before, despite feedback")
     return None
 
@@ -53,21 +53,21 @@ def _after_attempt(attempted: Attempted, resumed: bool) -> Stop | None:
     """Return the stop after an attempt that could not go on; None if the engine may have another round."""
     if attempted.stop == "waits" and not resumed:
         until = f" (until {attempted.reset_at})" if attempted.reset_at else ""
-        return Stop("waits", f"{attempted.problem}{until}", word=attempted.waits_for or "")
+        return Stop("waits", f"{attempted.problem}{until}", code=attempted.waits_for or "")
     if attempted.stop == "model_failed":
         return Stop("model_failed", attempted.problem)
     return Stop("no_progress", attempted.problem) if attempted.stop == "silence" else None
 
 
-def claim_refused(story: SessionState, current: Round) -> bool:
+def claim_refused(state: SessionState, current: Round) -> bool:
     """Return True if a person denied the round's claim that nothing should change."""
-    gate = story.gates.get(GateKind.NO_CHANGE.id(current.n))
+    gate = state.gates.get(GateKind.NO_CHANGE.id(current.n))
     return gate is not None and gate.decision == GateDecision.DENIED
 
 
-def repeats(story: SessionState, current: Round) -> int:
+def repeats(state: SessionState, current: Round) -> int:
     """Return how many earlier rounds ended with the same tree and the same failures."""
-    return sum(one.n < current.n and _signature(one) == _signature(current) for one in story.allowed_rounds)
+    return sum(one.n < current.n and _signature(one) == _signature(current) for one in state.allowed_rounds)
 
 
 def _signature(one: Round) -> tuple[Any, ...]:

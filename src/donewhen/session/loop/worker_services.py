@@ -16,7 +16,7 @@ import anyio
 from donewhen.engines.interface import Asker, Meter, Note, Notebook, Time
 from donewhen.events import Event
 from donewhen.judge.contract import Contract
-from donewhen.session.check.regression_judge import RegressionJudge, beside
+from donewhen.session.check.regression_judge import RegressionJudge, regression_judge
 from donewhen.session.log.writer import LogWriter, StepNotebook
 from donewhen.session.loop.budget import Share
 from donewhen.session.loop.maker_trees import maker_tree, pin
@@ -37,13 +37,12 @@ from donewhen.workspace.trees.maker import Maker
 class WorkerNotebook(StepNotebook):
     """Notebook of one worker. Its events carry the name of the subtask."""
 
-    def __init__(self, recorder: LogWriter, rung: str, subtask: str) -> None:
-        super().__init__(recorder, rung)
+    def __init__(self, log: LogWriter, name: str, subtask: str) -> None:
+        super().__init__(log, name)
         self._subtask = subtask
 
     def write(self, note: Note | None, *events: Event) -> None:
-        told = [event.of_subtask(self._subtask) for event in events] if self._subtask else events
-        super().write(note, *told)
+        super().write(note, *([event.of_subtask(self._subtask) for event in events] if self._subtask else events))
 
 
 @dataclass(slots=True)
@@ -64,111 +63,113 @@ class WorkerAsker:
 
 @dataclass(slots=True)
 class SessionWorkerServices:
-    bench: RoundContext
-    rung: str
-    """Name under which the notes are kept."""
+    context: RoundContext
+    notebook_name: str
+    """Beginning of the names of the workers' notebooks."""
     _turn: anyio.Lock = field(default_factory=anyio.Lock)
-    _judges: anyio.Lock = field(default_factory=anyio.Lock)
+    _judges_lock: anyio.Lock = field(default_factory=anyio.Lock)
     """Lock, so that the judge of a ground is built only once."""
-    _beside: dict[str, RegressionJudge] = field(default_factory=dict[str, RegressionJudge])
+    _judges_by_tree: dict[str, RegressionJudge] = field(default_factory=dict[str, RegressionJudge])
     """Judges by the tree id that they compare with."""
 
     @property
     def store(self) -> Store:
-        return self.bench.place.store
+        return self.context.workplace.store
 
     @property
     def reader(self) -> ParserClient:
-        return ParserClient(self.bench.place.launcher, self.bench.place.probe)
+        return ParserClient(self.context.workplace.launcher, self.context.workplace.probe)
 
     @property
     def held_out(self) -> frozenset[str]:
-        return frozenset(check.name for check in self.bench.opened.contract.checks if check.held_out)
+        return frozenset(check.name for check in self.context.start_record.contract.checks if check.held_out)
 
     async def base(self) -> str:
-        return await self.bench.place.store.tree_of(self.bench.opened.base)
+        return await self.context.workplace.store.tree_of(self.context.start_record.base)
 
     def notebook(self, part: str, subtask: str = "") -> Notebook:
-        return WorkerNotebook(self.bench.recorder, f"{self.rung}/{part.replace('.', '~')}", subtask)
+        return WorkerNotebook(self.context.log, f"{self.notebook_name}/{part.replace('.', '~')}", subtask)
 
     def asker(self, subtask: str) -> Asker | None:
-        return WorkerAsker(self.bench.asker, subtask, self._turn) if self.bench.asker is not None else None
+        return WorkerAsker(self.context.asker, subtask, self._turn) if self.context.asker is not None else None
 
     def share(self, parts: int) -> Meter:
-        return Share(self.bench.budget, parts)
+        return Share(self.context.budget, parts)
 
     def time(self) -> Time:
-        silence = self.bench.opened.settings.number("limits", "silence_secs")
-        return Time(left_secs=self.bench.budget.seconds_left(), silence_secs=silence)
+        silence = self.context.start_record.settings.number("limits", "silence_secs")
+        return Time(left_secs=self.context.budget.seconds_left(), silence_secs=silence)
 
     @contextlib.asynccontextmanager
     async def maker(self, part: str, ground: str) -> AsyncGenerator[Maker]:
-        tree = await maker_tree(self.bench.place, self.bench.opened, self.bench.recorder, part, ground)
+        tree = await maker_tree(self.context.workplace, self.context.start_record, self.context.log, part, ground)
         is_over = False
         try:
-            yield Maker(self.bench.place.trees, tree, self.bench.place.room(tree))
+            yield Maker(self.context.workplace.trees, tree, self.context.workplace.sandbox(tree))
             is_over = True
         finally:
             if not is_over:
                 orphans.release(tree)
-        await self.bench.place.trees.remove(tree, discard=True)
-        await self.bench.place.store.release(f"trees/{tree.facts.name}")
+        await self.context.workplace.trees.remove(tree, discard=True)
+        await self.context.workplace.store.release(f"trees/{tree.facts.name}")
 
     async def made(self, part: str, maker: Maker) -> str:
-        made = await self.bench.place.candidate_of(await maker.snapshot(), self.bench.opened.base)
-        tree = await _without_leavings(self.bench, made)
-        await self.bench.place.store.keep(pin(self.bench.opened.session, part), tree)
+        made = await self.context.workplace.candidate_of(await maker.snapshot(), self.context.start_record.base)
+        tree = await _without_tool_files(self.context, made)
+        await self.context.workplace.store.keep(pin(self.context.start_record.session, part), tree)
         return tree
 
     async def patch(self, ground: str, tree: str) -> str:
-        store, place = self.store, self.bench.place
-        diff = await store.patch(await place.as_shown(ground), await place.as_shown(tree), LARGEST_SHOWN)
+        store, workplace = self.store, self.context.workplace
+        diff = await store.patch(await workplace.as_shown(ground), await workplace.as_shown(tree), LARGEST_SHOWN)
         return diff.decode("utf-8", "replace")
 
     async def show(self, maker: Maker, ground: str) -> None:
-        await maker.restore(await self.bench.place.as_shown(ground))
+        await maker.restore(await self.context.workplace.as_shown(ground))
 
     async def uniting(
         self, ground: str, patches: Mapping[str, Patch] = MappingProxyType({}), before: Members = (), subtask: str = ""
     ) -> Combiner:
-        async with self._judges:
-            judging = await self._judging(ground)
+        async with self._judges_lock:
+            judging = await self._judge_against(ground)
         if subtask:
-            judging = replace(judging, emit=partial(_tell_of, self.bench.recorder, subtask))
+            judging = replace(judging, emit=partial(_emit_for, self.context.log, subtask))
         store, reader, base = self.store, self.reader, await self.base()
         gate = PatchGate(
-            store=store, base=base, reader=reader, judging=judging, allowed=editable(self.bench.opened.contract)
+            store=store, base=base, reader=reader, judging=judging, allowed=editable(self.context.start_record.contract)
         )
         integration = Integration(store, ground, reader, patches)
-        return Combiner(gate, integration, judging, self.bench.recorder.emit, before=before, keeps_gains=True)
+        return Combiner(gate, integration, judging, self.context.log.emit, before=before, keeps_gains=True)
 
-    async def _judging(self, ground: str) -> RegressionJudge:
+    async def _judge_against(self, ground: str) -> RegressionJudge:
         """Return the judge for a ground. What passed on the ground must still pass, like what was green on the base."""
-        if not self._beside:
-            base, emit = self.bench.opened.base, self.bench.recorder.emit
-            first = await beside(self.bench.place, self.bench.opened.contract, base, emit, tell=False)
-            self._beside[await self.base()] = first
-        if ground not in self._beside:
-            self._beside[ground] = await next(iter(self._beside.values())).on(ground)
-        return self._beside[ground]
+        if not self._judges_by_tree:
+            base, emit = self.context.start_record.base, self.context.log.emit
+            first = await regression_judge(
+                self.context.workplace, self.context.start_record.contract, base, emit, reports=False
+            )
+            self._judges_by_tree[await self.base()] = first
+        if ground not in self._judges_by_tree:
+            self._judges_by_tree[ground] = await next(iter(self._judges_by_tree.values())).with_baseline(ground)
+        return self._judges_by_tree[ground]
 
 
-def _tell_of(recorder: LogWriter, subtask: str, event: Event) -> None:
-    recorder.emit(event.of_subtask(subtask))
+def _emit_for(log: LogWriter, subtask: str, event: Event) -> None:
+    log.emit(event.of_subtask(subtask))
 
 
-async def _without_leavings(bench: RoundContext, tree: str) -> str:
+async def _without_tool_files(context: RoundContext, tree: str) -> str:
     """Return a tree without new files that tools leave behind when they run."""
     from donewhen.judge.protect import Guard
 
-    place, base = bench.place, bench.opened.base
-    files = await place.trees.layers.root_of(base)
-    names = Guard(bench.opened.contract, files).names
-    changes = await place.store.diff(await place.store.tree_of(base), tree)
-    left: dict[bytes, TreeEntry | None] = {
+    workplace, base = context.workplace, context.start_record.base
+    files = await workplace.trees.layers.root_of(base)
+    names = Guard(context.start_record.contract, files).names
+    changes = await workplace.store.diff(await workplace.store.tree_of(base), tree)
+    tool_files: dict[bytes, TreeEntry | None] = {
         raw(change.path): None for change in changes if change.old is None and names.installed(change.path)
     }
-    return await edit_tree.with_changes(place.store.bare, tree, left) if left else tree
+    return await edit_tree.with_changes(workplace.store.bare, tree, tool_files) if tool_files else tree
 
 
 def editable(contract: Contract) -> Callable[[str], bool]:

@@ -24,7 +24,7 @@ Handler = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 @contextlib.contextmanager
-def _near(path: Path) -> Generator[str]:
+def _short_address(path: Path) -> Generator[str]:
     """Provide a name of a socket that fits into a socket address, however deep its directory is."""
     directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -33,12 +33,12 @@ def _near(path: Path) -> Generator[str]:
         os.close(directory)
 
 
-def door(state: Path, session: str) -> Path:
+def socket_path(state: Path, session: str) -> Path:
     return private_directory(state / "control") / f"{session}.sock"
 
 
 @contextlib.asynccontextmanager
-async def listening(path: Path, handle: Handler) -> AsyncGenerator[None]:
+async def serve(path: Path, handle: Handler) -> AsyncGenerator[None]:
     """Serve requests while the block runs. Remove the socket afterwards."""
     with contextlib.suppress(FileNotFoundError):
         path.unlink()  # left by a process that died
@@ -46,8 +46,8 @@ async def listening(path: Path, handle: Handler) -> AsyncGenerator[None]:
     async def answer(stream: SocketStream) -> None:
         await _answer(stream, handle)
 
-    with _near(path) as near:
-        listener = await anyio.create_unix_listener(near, mode=stat.S_IRUSR | stat.S_IWUSR)
+    with _short_address(path) as address:
+        listener = await anyio.create_unix_listener(address, mode=stat.S_IRUSR | stat.S_IWUSR)
     try:
         async with listener, anyio.create_task_group() as tasks:
             tasks.start_soon(listener.serve, answer, tasks)
@@ -91,8 +91,8 @@ def ask(path: Path, request: Mapping[str, Any], timeout_secs: float) -> Mapping[
     """Return the owner's answer; None if there is no answer in time."""
     with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX) as line:
         line.settimeout(timeout_secs)
-        with _near(path) as near:
-            line.connect(near)
+        with _short_address(path) as address:
+            line.connect(address)
         line.sendall(json.dumps(dict(request)).encode() + b"\n")
         with line.makefile("rb") as answer:
             return json.loads(answer.readline(LONGEST))

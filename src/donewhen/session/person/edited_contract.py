@@ -11,7 +11,7 @@ from donewhen.events import ContractProposed
 from donewhen.judge.receipt import contract_from
 from donewhen.session.log import plan_files
 from donewhen.session.log.notes import ProposalNote
-from donewhen.session.log.open_archive import near
+from donewhen.session.log.open_archive import local_settings
 from donewhen.session.log.state import Plain
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.settings import contract_file, settings
@@ -30,7 +30,7 @@ def is_by_person(proposed: Plain) -> bool:
     return bool(proposed.get("by_person", proposed.get("reason") == BY_A_PERSON))
 
 
-def proposed(proposal: ProposalNote) -> ContractProposed:
+def proposal_event(proposal: ProposalNote) -> ContractProposed:
     """Return the event about a contract that is proposed to a person, or that a person changed."""
     return ContractProposed(
         contract=dict(proposal.contract or {}),
@@ -42,36 +42,36 @@ def proposed(proposal: ProposalNote) -> ContractProposed:
     )
 
 
-def keep(recorder: LogWriter, contract: Plain | None = None) -> None:
+def record_edits(log: LogWriter, contract: Plain | None = None) -> None:
     """Record a person's edits of the file as a proposal, so that a change request or the work builds on them.
 
     `contract` replaces the file in a replay.
     """
-    proposal = edited(recorder, contract)
+    proposal = edited_proposal(log, contract)
     if proposal is not None:
-        recorder.write(proposed(proposal), note=proposal.note(), sync=True)
+        log.write(proposal_event(proposal), note=proposal.note(), sync=True)
 
 
-def edited(recorder: LogWriter, contract: Plain | None = None) -> ProposalNote | None:
+def edited_proposal(log: LogWriter, contract: Plain | None = None) -> ProposalNote | None:
     """Return the proposal with the checks of its file, or of `contract`; None if nothing was edited."""
-    story = recorder.story
-    if not story.proposals or story.proposals[-1].contract is None:
+    state = log.state
+    if not state.proposals or state.proposals[-1].contract is None:
         return None
-    contract = contract or _in_file(recorder)
+    contract = contract or _contract_in_file(log)
     if contract is None:
         return None
-    last = story.proposals[-1].changed(plan=None, contract=contract, drafted=True)
+    last = state.proposals[-1].changed(plan=None, contract=contract, drafted=True)
     return last.changed(revised=True, reason=BY_A_PERSON, by_person=True)
 
 
-def _in_file(recorder: LogWriter) -> Plain | None:
+def _contract_in_file(log: LogWriter) -> Plain | None:
     """Return the contract as it is in its file; None if it was not edited."""
-    story, file = recorder.story, plan_files.directory(recorder.session) / plan_files.EDITABLE
+    state, file = log.state, plan_files.directory(log.session) / plan_files.EDITABLE
     if not os.path.lexists(file):
         return None
-    plan_files.refresh(recorder.session, story)
-    before = contract_from(story.opened["contract"])
-    contract = contract_file.contract_in(near().stating(file, settings.read(file)))
+    plan_files.refresh(log.session, state)
+    before = contract_from(state.start_note["contract"])
+    contract = contract_file.contract_in(local_settings().with_contract_of(file, settings.read(file)))
     if not contract.checks:
         raise BadInput(f"{file}: a contract needs at least one check")
     if contract.checks == before.checks:

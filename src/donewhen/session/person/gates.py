@@ -94,8 +94,8 @@ class Person(Protocol):
 
 
 class Gates:
-    def __init__(self, recorder: LogWriter, person: Person | None) -> None:
-        self._recorder = recorder
+    def __init__(self, log: LogWriter, person: Person | None) -> None:
+        self._log = log
         self._person = person
 
     async def ask(self, kind: GateKind, number: int, detail: str) -> GateDecision | None:
@@ -105,9 +105,9 @@ class Gates:
         when the work begins.
         """
         id = kind.id(number)
-        if id not in self._recorder.story.gates:
-            self._recorder.write(GateOpened(gate=kind, id=id, reason=kind.reason, detail=detail), sync=True)
-        gate = self._recorder.story.gates[id]
+        if id not in self._log.state.gates:
+            self._log.write(GateOpened(gate=kind, id=id, reason=kind.reason, detail=detail), sync=True)
+        gate = self._log.state.gates[id]
         if not gate.decision and self._person is not None:
             decision = await self._person.decide(kind, detail)
             if decision is None or gate.decision:  # decided from another process meanwhile
@@ -116,7 +116,7 @@ class Gates:
                 self._change_or_wait(decision)
             else:
                 decided = self._decided(GateDecision.APPROVED if decision else GateDecision.DENIED, "the terminal")
-                self._recorder.write(decided, sync=True)
+                self._log.write(decided, sync=True)
         return GateDecision(gate.decision) if gate.decision else None
 
     def decide(self, approved: bool, by: str, contract: Plain | None = None) -> bool:
@@ -124,29 +124,29 @@ class Gates:
 
         A contract is approved as it is in its file now. `contract` replaces the file in a replay.
         """
-        gate = self._recorder.story.gate
+        gate = self._log.state.gate
         if gate is None:
             return False
         if approved and gate.kind == GateKind.CONTRACT:
             from donewhen.session.person import edited_contract  # loaded on use: it loads the plan classes
 
-            proposal = edited_contract.edited(self._recorder, contract)
+            proposal = edited_contract.edited_proposal(self._log, contract)
             if proposal is not None:
-                proposed = edited_contract.proposed(proposal)
+                proposed = edited_contract.proposal_event(proposal)
                 decided = self._decided(GateDecision.APPROVED, by, edited_contract.EDITED, edited=True)
-                self._recorder.write(decided, proposed, note=proposal.note(), sync=True)
+                self._log.write(decided, proposed, note=proposal.note(), sync=True)
                 return True
-        self._recorder.write(self._decided(GateDecision.APPROVED if approved else GateDecision.DENIED, by), sync=True)
+        self._log.write(self._decided(GateDecision.APPROVED if approved else GateDecision.DENIED, by), sync=True)
         return True
 
     def change(self, text: str, by: str) -> bool:
         """Send back the waiting proposal with a change request. Return False if none waits or the text is empty."""
-        story = self._recorder.story
-        kind = GateKind.of(story.gate.kind) if story.gate is not None else None
+        state = self._log.state
+        kind = GateKind.of(state.gate.kind) if state.gate is not None else None
         if kind is None or not kind.is_proposal or not text.strip():
             return False
         note = ChangeRequest(text=text).note()
-        if kind is GateKind.PLAN and not story.proposals:
+        if kind is GateKind.PLAN and not state.proposals:
             from donewhen.engines.foreman.plan_request import change_request  # loaded on use: it loads an engine
 
             request = change_request(text)
@@ -154,8 +154,8 @@ class Gates:
         else:
             from donewhen.session.person import edited_contract  # loaded on use: it loads the plan classes
 
-            edited_contract.keep(self._recorder)
-        self._recorder.write(self._decided(GateDecision.CHANGED, by, text), note=note, sync=True)
+            edited_contract.record_edits(self._log)
+        self._log.write(self._decided(GateDecision.CHANGED, by, text), note=note, sync=True)
         return True
 
     def _change_or_wait(self, text: str) -> None:
@@ -166,6 +166,6 @@ class Gates:
             raise NeedsPerson(str(error)) from None
 
     def _decided(self, decision: GateDecision, by: str, answer: str = "", edited: bool = False) -> GateDecided:
-        gate = self._recorder.story.gate
+        gate = self._log.state.gate
         assert gate is not None  # the callers know that one waits
         return GateDecided(gate=gate.kind, id=gate.id, decision=decision, by=by, answer=answer, edited=edited)

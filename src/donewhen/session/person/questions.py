@@ -32,19 +32,19 @@ class Questions:
 
     def __init__(
         self,
-        recorder: LogWriter,
+        log: LogWriter,
         on_expiry: Literal["continue", "wait"],
         person: Person | None,
         now: Callable[[], datetime.datetime] = _now,
     ) -> None:
-        self._recorder = recorder
+        self._log = log
         self._on_expiry = on_expiry
         self._person = person
         self._now = now
         self._answered = anyio.Event()
 
     async def ask(self, id: str, prompt: str) -> str:
-        question = self._recorder.story.questions.get(id) or self._put(id, prompt)
+        question = self._log.state.questions.get(id) or self._open(id, prompt)
         if question.answer is None and not question.expired:
             await self._wait(question)
         if question.answer is None:
@@ -53,17 +53,17 @@ class Questions:
 
     def deliver(self, text: str) -> bool:
         """Accept an answer from another process or the terminal. Return False if no question waits."""
-        question = self._recorder.story.question
+        question = self._log.state.question
         if question is None:
             return False
-        self._recorder.write(QuestionAnswered(id=question.id, answer=text), sync=True)
+        self._log.write(QuestionAnswered(id=question.id, answer=text), sync=True)
         self._answered.set()
         return True
 
-    def _put(self, id: str, prompt: str) -> Question:
+    def _open(self, id: str, prompt: str) -> Question:
         until = (self._now() + datetime.timedelta(seconds=WAIT_SECS)).isoformat(timespec="milliseconds")
-        self._recorder.write(QuestionAsked(id=id, prompt=prompt, expires_at=until.replace("+00:00", "Z")))
-        return self._recorder.story.questions[id]
+        self._log.write(QuestionAsked(id=id, prompt=prompt, expires_at=until.replace("+00:00", "Z")))
+        return self._log.state.questions[id]
 
     async def _wait(self, question: Question) -> None:
         self._answered = anyio.Event()
@@ -71,15 +71,15 @@ class Questions:
         with anyio.move_on_after(max(0.0, left.total_seconds())):
             async with anyio.create_task_group() as tasks:
                 if self._person is not None:
-                    tasks.start_soon(self._listen, self._person.answer, question.prompt)
+                    tasks.start_soon(self._await_answer, self._person.answer, question.prompt)
                 await self._answered.wait()
                 tasks.cancel_scope.cancel()
         if question.answer is None and self._on_expiry == "wait":
             raise StillWaiting(f"waiting for an answer to: {question.prompt}")
         if question.answer is None:
-            self._recorder.write(QuestionExpired(id=question.id))
+            self._log.write(QuestionExpired(id=question.id))
 
-    async def _listen(self, answer: Callable[[str], Awaitable[str | None]], prompt: str) -> None:
+    async def _await_answer(self, answer: Callable[[str], Awaitable[str | None]], prompt: str) -> None:
         text = await answer(prompt)
         if text is None:
             self._answered.set()

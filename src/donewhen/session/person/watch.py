@@ -5,7 +5,7 @@ from collections.abc import Callable
 from donewhen.model.interface import OnText
 from donewhen.records import frozen
 from donewhen.session.log.open_archive import Say, silent
-from donewhen.session.log.writer import Barrier, Told, no_barrier
+from donewhen.session.log.writer import Barrier, OnRecord, no_barrier
 from donewhen.session.person.gates import Person
 from donewhen.storage.record import Record
 
@@ -19,7 +19,7 @@ def never(record: Record | None) -> bool:
 class SessionWatcher:
     """Receivers of what happens in a session, and the person who may be asked."""
 
-    told: Told
+    on_record: OnRecord
     say: Say = silent
     """Receives one line for a person, in addition to the events."""
     person: Person | None = None

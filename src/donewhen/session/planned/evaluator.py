@@ -32,11 +32,11 @@ from donewhen.session.loop.round import LadderStep, job_to_plan
 from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.worker_services import SessionWorkerServices
 from donewhen.session.planned.ask import answer_in_time
-from donewhen.session.planned.evaluator_input import case_of
+from donewhen.session.planned.evaluator_input import evaluator_input
 from donewhen.workspace.process.command import Finished
 from donewhen.workspace.sandbox.sandbox import ShellCommand
 
-TRIES = 3
+ATTEMPTS = 3
 VERIFY_SECS = 120
 """Time limit of a command. It is raised to the longest time limit of the contract's checks."""
 MOST_PROBES = 5
@@ -54,19 +54,19 @@ class EvaluatorConfig:
 
 @dataclass(slots=True)
 class Evaluator:
-    bench: RoundContext
-    sceptic: EvaluatorConfig
+    context: RoundContext
+    config: EvaluatorConfig
 
     async def evaluate(self, current: Round) -> None:
         """Evaluate a round whose contract is green, and write the opinion to the log."""
-        plan = plan_files.plan_in(self.bench.recorder.story)
+        plan = plan_files.plan_in(self.context.log.state)
         assert plan is not None  # only planned work is evaluated
-        checks = self._promised(plan)
+        checks = self._plan_checks(plan)
         results: tuple[CheckResult, ...] = ()
         if checks:
             verdict = await self._run(checks, current)
             results = check_results(verdict)
-            if _ran_out_of_time(verdict) and (reached := self.bench.budget.reached()):
+            if _ran_out_of_time(verdict) and (reached := self.context.budget.reached()):
                 self._inconclusive(current, f"a limit was reached while the checks of the plan items ran: {reached}")
                 return
             if not verdict.green:
@@ -76,39 +76,41 @@ class Evaluator:
 
     # -- commands of the plan items --
 
-    def _promised(self, plan: Plan) -> tuple[Check, ...]:
+    def _plan_checks(self, plan: Plan) -> tuple[Check, ...]:
         """Return the verify commands that are not checks of the contract, and the probes that failed before."""
-        known = {check.at_root for check in self.bench.opened.contract.checks if check.expect_exit_zero}
+        known = {check.at_root for check in self.context.start_record.contract.checks if check.expect_exit_zero}
         found: list[Check] = []
         for number, item in enumerate(plan.items, 1):
-            for place, command in enumerate(item.verify, 1):
+            for position, command in enumerate(item.verify, 1):
                 if command not in known:
                     known.add(command)
-                    found.append(Check(name=f"verify-{number}.{place}", command=command))
+                    found.append(Check(name=f"verify-{number}.{position}", command=command))
         probes = [probe for opinion in self._opinions() for probe in opinion.probes or ()]
         found += [Check(name=f"probe-{number}", command=probe) for number, probe in enumerate(probes, 1)]
         return tuple(found)
 
     async def _run(self, checks: Sequence[Check], current: Round) -> Verdict:
         """Run checks on the judged tree, by the same judge and with the same protected paths."""
-        opened, emit, left = self.bench.opened, self.bench.recorder.emit, self.bench.budget.seconds_left()
-        longest = max(VERIFY_SECS, *(check.timeout_secs for check in opened.contract.checks))
+        start_record, emit, left = self.context.start_record, self.context.log.emit, self.context.budget.seconds_left()
+        longest = max(VERIFY_SECS, *(check.timeout_secs for check in start_record.contract.checks))
         limit = longest if left is None else max(1, min(longest, left))
         # The contract shows that the work turns something from red to green; not every command has to show it.
-        evidence = "exit" if opened.contract.min_evidence == "exit" else "tests"
+        evidence = "exit" if start_record.contract.min_evidence == "exit" else "tests"
         limited = tuple(replace(check, timeout_secs=limit) for check in checks)
-        contract = replace(opened.contract, checks=limited, description="", min_evidence=evidence)
-        tree = TreeToJudge(base=opened.base, candidate=_green(current).candidate or "", phase="round")
-        return await judge_tree(self.bench.place, contract, tree, emit)
+        contract = replace(start_record.contract, checks=limited, description="", min_evidence=evidence)
+        tree = TreeToJudge(base=start_record.base, candidate=_judged_green(current).candidate or "", phase="round")
+        return await judge_tree(self.context.workplace, contract, tree, emit)
 
     def _unproven(self, current: Round, verdict: Verdict, checks: Sequence[Check]) -> None:
-        red = [f"{one.name} is {_said(one.status)}" for one in verdict.results if one.status is not CheckStatus.PASS]
-        told = feedback.of_verdict(verdict, Contract(checks=tuple(checks)))
+        red = [
+            f"{one.name} is {_status_text(one.status)}" for one in verdict.results if one.status is not CheckStatus.PASS
+        ]
+        failures = feedback.of_verdict(verdict, Contract(checks=tuple(checks)))
         unproven = Opinion(
             n=current.n,
             status="unproven",
             summary=f"the contract is green, but plan item checks fail: {', '.join(red)}",
-            feedback=f"The contract is green, but checks of the plan items fail.\n\n{told}",
+            feedback=f"The contract is green, but checks of the plan items fail.\n\n{failures}",
             results=check_results(verdict),
         )
         self._write(unproven)
@@ -118,59 +120,59 @@ class Evaluator:
     async def _evaluate(self, current: Round, results: Sequence[CheckResult]) -> None:
         number = 1 + sum(opinion.evaluation is not None for opinion in self._opinions())
         if current.n not in [begun.n for begun in EvaluationBegun.all_in(self._notebook.notes())]:
-            started = EvaluationStarted(round=number, model=self.sceptic.model)
+            started = EvaluationStarted(round=number, model=self.config.model)
             self._notebook.write(EvaluationBegun(current.n).as_note(), started)
         evaluation: Evaluation | None = None
-        with anyio.move_on_after(self.bench.budget.seconds_left()):
-            evaluation = await self._asked(current, results)
+        with anyio.move_on_after(self.context.budget.seconds_left()):
+            evaluation = await self._ask_evaluator(current, results)
         if evaluation is None:
-            why = self.bench.budget.reached() or "; ".join(self._unusable(current)[-1:])
+            why = self.context.budget.reached() or "; ".join(self._unusable_replies(current)[-1:])
             self._inconclusive(current, why)
         else:
-            await self._concluded(current, evaluation)
+            await self._conclude(current, evaluation)
 
-    async def _asked(self, current: Round, results: Sequence[CheckResult]) -> Evaluation | None:
+    async def _ask_evaluator(self, current: Round, results: Sequence[CheckResult]) -> Evaluation | None:
         """Return the evaluation; None if there is no usable one."""
-        hands, tree = SessionWorkerServices(self.bench, plan_files.RUNG), _green(current).tree or ""
+        services, tree = SessionWorkerServices(self.context, plan_files.NOTEBOOK), _judged_green(current).tree or ""
         part = f"evaluator#{current.n}"
-        async with hands.maker(part, tree) as maker:
-            case = prompts.judging(await case_of(self.bench, current, results))
+        async with services.maker(part, tree) as maker:
+            case = prompts.judging(await evaluator_input(self.context, current, results))
 
             async def ask() -> str:
                 job = replace(
                     self._job(case, current),
                     maker=maker,
-                    notebook=hands.notebook(part),
-                    probe=_probe(self.bench, tree),
+                    notebook=services.notebook(part),
+                    probe=_run_on_copy(self.context, tree),
                 )
-                return await answer_in_time(self.bench, self.sceptic.engine, job)
+                return await answer_in_time(self.context, self.config.engine, job)
 
             async def read(reply: str) -> Evaluation:
                 return evaluation_in(reply)
 
             def reject(invalid: InvalidReply) -> None:
-                self._spoil(current, invalid.issues)
+                self._note_unusable(current, invalid.issues)
 
             try:
-                return await ask_until_valid(lambda: TRIES - len(self._unusable(current)), ask, read, reject)
+                return await ask_until_valid(lambda: ATTEMPTS - len(self._unusable_replies(current)), ask, read, reject)
             except NoAnswer as none:
-                self._spoil(current, [f"no evaluation: {none}"])
+                self._note_unusable(current, [f"no evaluation: {none}"])
             except LimitReached:
                 pass
         return None
 
     def _job(self, case: str, current: Round) -> Job:
-        job, spoilt = (
-            job_to_plan(self.bench, LadderStep(kind=EngineKind.PLANNED, engine=None, reason="")),
-            self._unusable(current),
+        job, unusable = (
+            job_to_plan(self.context, LadderStep(kind=EngineKind.PLANNED, engine=None, reason="")),
+            self._unusable_replies(current),
         )
         return replace(
             job,
             intent=case,
             rules=prompts.EVALUATOR,
             role="evaluator",
-            iteration=len(spoilt) + 1,
-            feedback=prompts.inconclusive(spoilt[-1:]) if spoilt else "",
+            iteration=len(unusable) + 1,
+            feedback=prompts.inconclusive(unusable[-1:]) if unusable else "",
             hint="",
             own=job.own / "evaluator",
             asker=None,
@@ -179,9 +181,9 @@ class Evaluator:
 
     # -- the result --
 
-    async def _concluded(self, current: Round, evaluation: Evaluation) -> None:
-        story = self.bench.recorder.story
-        artifact = plan_files.path(self.bench.opened.session, "evaluation.md")
+    async def _conclude(self, current: Round, evaluation: Evaluation) -> None:
+        state = self.context.log.state
+        artifact = plan_files.path(self.context.start_record.session, "evaluation.md")
         opinion = Opinion(
             n=current.n,
             status="passed" if evaluation.passed else "rejected",
@@ -198,20 +200,20 @@ class Evaluator:
         if evaluation.passed:
             self._write(opinion, completed)
             return
-        probes = await self._failing(evaluation, current)
-        used = sum(one.opinion is not None and one.opinion.status == "rejected" for one in story.allowed_rounds)
-        revises = used < self.sceptic.revisions
-        words = _sent_back(evaluation, probes, used + 1, self.sceptic.revisions)
-        told: list[Event] = [completed]
+        probes = await self._failing_probes(evaluation, current)
+        used = sum(one.opinion is not None and one.opinion.status == "rejected" for one in state.allowed_rounds)
+        revises = used < self.config.revisions
+        feedback_text = _send_back_text(evaluation, probes, used + 1, self.config.revisions)
+        events: list[Event] = [completed]
         if revises:
-            told.append(RevisionStarted(round=used + 1, summary=evaluation.told(), artifact=artifact))
-        self._write(opinion.changed(probes=tuple(probes), revises=revises, feedback=words), *told)
+            events.append(RevisionStarted(round=used + 1, summary=evaluation.told(), artifact=artifact))
+        self._write(opinion.changed(probes=tuple(probes), revises=revises, feedback=feedback_text), *events)
 
-    async def _failing(self, evaluation: Evaluation, current: Round) -> list[str]:
+    async def _failing_probes(self, evaluation: Evaluation, current: Round) -> list[str]:
         """Return the probes that really fail on the judged tree. A probe that does not fail is only an opinion."""
-        plan = plan_files.plan_in(self.bench.recorder.story)
-        known = {check.command for check in self._promised(plan)} if plan is not None else set[str]()
-        refused = await command_policy.refused(self.bench.place, evaluation.probes)
+        plan = plan_files.plan_in(self.context.log.state)
+        known = {check.command for check in self._plan_checks(plan)} if plan is not None else set[str]()
+        refused = await command_policy.refused(self.context.workplace, evaluation.probes)
         new = [one for one in evaluation.probes if one not in known and one not in refused][:MOST_PROBES]
         if not new:
             return []
@@ -222,44 +224,44 @@ class Evaluator:
 
     def _inconclusive(self, current: Round, why: str) -> None:
         summary = f"the evaluation is inconclusive: {why}"
-        told = EvaluationCompleted(status="inconclusive", scorecard={}, summary=summary)
-        self._write(Opinion(n=current.n, status="inconclusive", summary=summary), told)
+        completed = EvaluationCompleted(status="inconclusive", scorecard={}, summary=summary)
+        self._write(Opinion(n=current.n, status="inconclusive", summary=summary), completed)
 
-    def _write(self, opinion: Opinion, *told: Event) -> None:
-        recorder = self.bench.recorder
-        recorder.write(*told, note=opinion.note(), sync=True)
-        plan_files.write(recorder.session, recorder.story)
+    def _write(self, opinion: Opinion, *events: Event) -> None:
+        log = self.context.log
+        log.write(*events, note=opinion.note(), sync=True)
+        plan_files.write(log.session, log.state)
 
     def _opinions(self) -> list[Opinion]:
-        return [one.opinion for one in self.bench.recorder.story.rounds if one.opinion is not None]
+        return [one.opinion for one in self.context.log.state.rounds if one.opinion is not None]
 
     # -- notes --
 
-    def _spoil(self, current: Round, issues: Sequence[str]) -> None:
+    def _note_unusable(self, current: Round, issues: Sequence[str]) -> None:
         self._notebook.write(UnusableEvaluation(current.n, tuple(issues)).as_note())
 
-    def _unusable(self, current: Round) -> list[str]:
+    def _unusable_replies(self, current: Round) -> list[str]:
         """Return what was wrong with each unusable evaluation of the round so far."""
         unusable = UnusableEvaluation.all_in(self._notebook.notes())
         return ["; ".join(one.issues) for one in unusable if one.n == current.n]
 
     @property
     def _notebook(self) -> StepNotebook:
-        return StepNotebook(self.bench.recorder, plan_files.RUNG)
+        return StepNotebook(self.context.log, plan_files.NOTEBOOK)
 
 
-def _green(current: Round) -> Judged:
+def _judged_green(current: Round) -> Judged:
     assert current.judged is not None  # only green work is evaluated
     return current.judged
 
 
-def _probe(bench: RoundContext, tree: str) -> RunOnCopy:
+def _run_on_copy(context: RoundContext, tree: str) -> RunOnCopy:
     """Return a function that runs commands on throw-away copies of a tree."""
-    place, base = bench.place, bench.opened.base
+    workplace, base = context.workplace, context.start_record.base
 
     async def probe(command: str, timeout_secs: float) -> Finished:
-        async with place.tree("judge", base, tree) as judged:
-            return await place.room(judged).run(ShellCommand(text=command, timeout_secs=timeout_secs))
+        async with workplace.tree("judge", base, tree) as judged:
+            return await workplace.sandbox(judged).run(ShellCommand(text=command, timeout_secs=timeout_secs))
 
     return probe
 
@@ -269,12 +271,12 @@ def _ran_out_of_time(verdict: Verdict) -> bool:
     return red == {CheckStatus.TIMEOUT}
 
 
-def _said(status: CheckStatus) -> str:
+def _status_text(status: CheckStatus) -> str:
     """Return the status as text. A command that is still running has not passed."""
     return "still running at its time limit" if status is CheckStatus.TIMEOUT else status.value
 
 
-def _sent_back(evaluation: Evaluation, probes: Sequence[str], number: int, most: int) -> str:
+def _send_back_text(evaluation: Evaluation, probes: Sequence[str], number: int, most: int) -> str:
     parts = [
         "The checks are green, but the evaluator did not accept the work"
         + (f" (revision {number} of {most})." if number <= most else "."),

@@ -19,36 +19,36 @@ from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.worker_services import SessionWorkerServices
 
 
-async def case_of(bench: RoundContext, current: Round, results: Sequence[CheckResult]) -> EvaluatorInput:
+async def evaluator_input(context: RoundContext, current: Round, results: Sequence[CheckResult]) -> EvaluatorInput:
     """Return the input for a round whose contract is green. `results` are those of the verify commands and probes."""
-    story, judged, hands = bench.recorder.story, current.judged, SessionWorkerServices(bench, plan_files.RUNG)
-    plan, tracker = plan_files.plan_in(story), plan_files.tracker_in(story)
+    state, judged, services = context.log.state, current.judged, SessionWorkerServices(context, plan_files.NOTEBOOK)
+    plan, tracker = plan_files.plan_in(state), plan_files.tracker_in(state)
     assert plan is not None and tracker is not None and judged is not None  # only planned, judged work is evaluated
-    before = next((one.opinion for one in reversed(story.rounds) if one.opinion and one.opinion.evaluation), None)
-    patch = await hands.patch(await hands.base(), judged.tree or "")
-    shown = [one for one in judged.results or () if one.name not in hands.held_out]
+    before = next((one.opinion for one in reversed(state.rounds) if one.opinion and one.opinion.evaluation), None)
+    patch = await services.patch(await services.base(), judged.tree or "")
+    shown = [one for one in judged.results or () if one.name not in services.held_out]
     step = LadderStep(kind=EngineKind.PLANNED, engine=None, reason="")
     return EvaluatorInput(
-        intent=bench.opened.intent,
+        intent=context.start_record.intent,
         spec=plan.spec,
-        contract="\n".join(plan_files.contract_lines(bench.opened.contract, story, plan, for_model=True)),
+        contract="\n".join(plan_files.contract_lines(context.start_record.contract, state, plan, for_model=True)),
         tracker=tracker.rendered(),
         results="\n".join(f"- {one.name}: {one.status}" for one in (*shown, *results)),
-        warnings=list(_warnings(story, judged, plan, hands.held_out)),
+        warnings=list(_warnings(state, judged, plan, services.held_out)),
         before=before.summary if before is not None else "",
-        patch=shown_patch(job_to_plan(bench, step).redact(patch)),
+        patch=shown_patch(job_to_plan(context, step).redact(patch)),
     )
 
 
-def _warnings(story: SessionState, judged: Judged, plan: Plan, held_out: frozenset[str]) -> Iterator[str]:
+def _warnings(state: SessionState, judged: Judged, plan: Plan, held_out: frozenset[str]) -> Iterator[str]:
     for edit in judged.edits or ():
         yield f"{edit.path} ({edit.action}) was changed and is not graded: {edit.reason}"
     yield from judged.notes_without(held_out)
     if judged.discriminating is False:
         yield "no check of the contract is red without the change"
     yield from (f"the planner did not say: {one}" for one in plan.filled)
-    ignored = IgnoredEdits.all_in(story.notes.get(plan_files.RUNG, ()))
+    ignored = IgnoredEdits.all_in(state.notes.get(plan_files.NOTEBOOK, ()))
     yield from (f"in the tracker's file: {line}" for edits in ignored[-1:] for line in edits.lines)
-    tracker = plan_files.tracker_in(story)
+    tracker = plan_files.tracker_in(state)
     if tracker is not None and tracker.open:
         yield f"not completed, as the builder reports: item {', '.join(map(str, tracker.open))}"

@@ -26,103 +26,103 @@ from donewhen.session.person.gates import GateDecision, GateKind, Gates
 from donewhen.session.planned.draft_plan import PlanDrafter
 
 
-async def settled(drafting: PlanDrafter, story: SessionState, opened: StartRecord, gates: Gates) -> Stop | None:
+async def approve_proposal(
+    drafter: PlanDrafter, state: SessionState, start_record: StartRecord, gates: Gates
+) -> Stop | None:
     """Propose until a person approves. Return None if the work may start, else why not."""
-    while not is_taken(story):
-        if (not story.proposals or story.wish) and (stop := await drafting.propose()) is not None:
+    while not is_approved(state):
+        if (not state.proposals or state.change_request) and (stop := await drafter.propose()) is not None:
             return stop
-        if not _asks(story, opened):
+        if not _asks_person(state, start_record):
             return None
-        plan_files.refresh(drafting.recorder.session, story)
-        kind = GateKind.CONTRACT if story.proposals[-1].contract is not None else GateKind.PLAN
-        decision = await gates.ask(kind, len(story.proposals), "\n".join(detail(story)))
+        plan_files.refresh(drafter.log.session, state)
+        kind = GateKind.CONTRACT if state.proposals[-1].contract is not None else GateKind.PLAN
+        decision = await gates.ask(kind, len(state.proposals), "\n".join(detail(state)))
         if decision is None:
             return Stop("waits", kind.reason)
         if decision is GateDecision.DENIED:
             return Stop("refused", f"a person denied the proposed {kind}")
-    if not story.rounds:
-        _take_edits(drafting.recorder)
+    if not state.rounds:
+        _record_edits(drafter.log)
     return None
 
 
-def _asks(story: SessionState, opened: StartRecord) -> bool:
+def _asks_person(state: SessionState, start_record: StartRecord) -> bool:
     """Return True if a person decides.
 
     A person decides on a plan that was asked for alone, and on a contract that was not given, unless with --yes. A
     person never decides on a drafted contract that asks for nothing.
     """
-    if opened.drafts and asks_for_nothing(story) and not opened.settings.flag("contract", "allow_green"):
+    if start_record.drafts and is_green_already(state) and not start_record.settings.flag("contract", "allow_green"):
         return False
-    return opened.plans or GateKind.CONTRACT in story.gates or (opened.drafts and not opened.yes)
+    return start_record.plans or GateKind.CONTRACT in state.gates or (start_record.drafts and not start_record.yes)
 
 
-def asks_for_nothing(story: SessionState) -> bool:
+def is_green_already(state: SessionState) -> bool:
     """Return True if everything that was drafted is green already. For a substitute contract this is False."""
-    results = story.baseline_results
-    return bool(results) and all(one.status == "pass" for one in results) and story.proposals[-1].drafted
+    results = state.baseline_results
+    return bool(results) and all(one.status == "pass" for one in results) and state.proposals[-1].drafted
 
 
-def is_taken(story: SessionState) -> bool:
+def is_approved(state: SessionState) -> bool:
     return any(
         gate.kind in (GateKind.CONTRACT, GateKind.PLAN) and gate.decision == GateDecision.APPROVED
-        for gate in story.gates.values()
+        for gate in state.gates.values()
     )
 
 
-def detail(story: SessionState) -> Iterator[str]:
+def detail(state: SessionState) -> Iterator[str]:
     """Yield everything that a person decides about."""
-    last, plan, tracker = story.proposals[-1], plan_files.plan_in(story), plan_files.tracker_in(story)
+    last, plan, tracker = state.proposals[-1], plan_files.plan_in(state), plan_files.tracker_in(state)
     if last.revised is False:
         yield from (f"Not revised: {last.reason}", "")
     if plan is not None and tracker is not None:
         yield from (*plan.spec.strip().splitlines(), "")
-    yield from plan_files.contract_lines(contract_from(story.opened["contract"]), story, plan)
+    yield from plan_files.contract_lines(contract_from(state.start_note["contract"]), state, plan)
     if plan is not None and tracker is not None:
         yield from ("", *tracker.rendered().strip().splitlines())
         if plan.filled:
             yield from ("", "What the planner did not specify:", *(f"- {one}" for one in plan.filled))
 
 
-def _take_edits(recorder: LogWriter) -> None:
+def _record_edits(log: LogWriter) -> None:
     """Record the edits for a decision that was made while the session ran. The file counts as it is when the work
     begins.
     """
     try:
-        edited_contract.keep(recorder)
-    except BadInput as unsound:
-        raise NeedsPerson(
-            f"contract accepted, but the edited file is invalid: {unsound}; fix it, then resume"
-        ) from None
+        edited_contract.record_edits(log)
+    except BadInput as error:
+        raise NeedsPerson(f"contract accepted, but the edited file is invalid: {error}; fix it, then resume") from None
 
 
-async def stop_for(bench: RoundContext, rungs: Sequence[LadderStep], gates: Gates) -> Stop | None:
+async def approve_foreman_plan(context: RoundContext, steps: Sequence[LadderStep], gates: Gates) -> Stop | None:
     """Let the foreman plan until a person approves. Return None if the work may start, else why not."""
-    if _notes(bench.recorder.story, ApprovedNote.KIND):
+    if _notes(context.log.state, ApprovedNote.KIND):
         return None
-    foreman = next((rung for rung in rungs if isinstance(rung.engine, ForemanEngine)), None)
+    foreman = next((step for step in steps if isinstance(step.engine, ForemanEngine)), None)
     if foreman is None:
-        why = next((rung.reason for rung in rungs if rung.kind is EngineKind.FOREMAN), "there is no planner")
+        why = next((step.reason for step in steps if step.kind is EngineKind.FOREMAN), "there is no planner")
         return Stop("declined", why)
     assert isinstance(foreman.engine, ForemanEngine)
     decision: GateDecision | None = GateDecision.CHANGED
     while decision is GateDecision.CHANGED:
-        bench.recorder.move("running")
+        context.log.move("running")
         try:
-            plan = await foreman.engine.planned(job_to_plan(bench, foreman), bench.recorder.emit)
+            plan = await foreman.engine.planned(job_to_plan(context, foreman), context.log.emit)
         except NoAnswer as none:
-            return Stop("declined", f"there is no plan: {none}", word="plan_invalid")
+            return Stop("declined", f"there is no plan: {none}", code="plan_invalid")
         except LimitReached:
-            return Stop("budget", bench.budget.reached())
-        bench.recorder.move("proposed")
-        number = len(_notes(bench.recorder.story, PlanNote.KIND))  # every plan has a gate of its own
+            return Stop("budget", context.budget.reached())
+        context.log.move("proposed")
+        number = len(_notes(context.log.state, PlanNote.KIND))  # every plan has a gate of its own
         decision = await gates.ask(GateKind.PLAN, number, plan.rendered())
     if decision is None:
         return Stop("waits", GateKind.PLAN.reason)
     if decision is GateDecision.DENIED:
         return Stop("refused", "a person denied the plan")
-    StepNotebook(bench.recorder, EngineKind.FOREMAN).write(ApprovedNote().as_note())
+    StepNotebook(context.log, EngineKind.FOREMAN).write(ApprovedNote().as_note())
     return None
 
 
-def _notes(story: SessionState, kind: str) -> list[Note]:
-    return [note for note in story.notes.get(EngineKind.FOREMAN, ()) if note.kind == kind]
+def _notes(state: SessionState, kind: str) -> list[Note]:
+    return [note for note in state.notes.get(EngineKind.FOREMAN, ()) if note.kind == kind]

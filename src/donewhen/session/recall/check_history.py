@@ -24,14 +24,14 @@ class JudgedTree:
     """Failure signatures by check, of the failed checks that may be shown."""
 
 
-def judgements(story: SessionState, up_to: int | None = None) -> Iterator[JudgedTree]:
+def judged_trees(state: SessionState, up_to: int | None = None) -> Iterator[JudgedTree]:
     """Yield the judged trees, newest first and the baseline last. Trees that could not be judged are skipped."""
-    for one in reversed(story.rounds):
+    for one in reversed(state.rounds):
         judged = one.judged
         if judged is not None and judged.results is not None and (up_to is None or one.n <= up_to):
             yield JudgedTree(judged.tree or "", statuses(judged.results), judged.signatures or {})
-    if story.before_work is not None:
-        yield JudgedTree(story.before_work.tree, statuses(story.baseline_results), story.before_work.signatures)
+    if state.baseline_note is not None:
+        yield JudgedTree(state.baseline_note.tree, statuses(state.baseline_results), state.baseline_note.signatures)
 
 
 def statuses(results: Iterable[CheckResult]) -> dict[str, str]:
@@ -45,14 +45,14 @@ def is_worse(now: JudgedTree, before: JudgedTree, contract: Contract) -> bool:
     return any(before.statuses.get(name) == "pass" and now.statuses.get(name) != "pass" for name in deciding)
 
 
-def is_flaky(story: SessionState, check: str) -> bool:
+def is_flaky(state: SessionState, check: str) -> bool:
     """Return True if the check was seen to be flaky. Its changes then say nothing about the work."""
-    return any(one.statuses.get(check) == "flaky" for one in judgements(story))
+    return any(one.statuses.get(check) == "flaky" for one in judged_trees(state))
 
 
-def spent(story: SessionState) -> Iterator[tuple[str, str]]:
+def failed_hints(state: SessionState) -> Iterator[tuple[str, str]]:
     """Yield the repairs whose hints were shown in this session and did not help, each with its check."""
-    for one in story.rounds:
+    for one in state.rounds:
         results = one.judged.results if one.judged is not None else None
         if one.hint is None or not one.hint.text or results is None:
             continue

@@ -31,7 +31,7 @@ from donewhen.session.log.open_archive import archive_of
 from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import Round
 from donewhen.session.log.writer import LogWriter
-from donewhen.session.recall.check_history import is_flaky, is_worse, judgements, spent, statuses
+from donewhen.session.recall.check_history import failed_hints, is_flaky, is_worse, judged_trees, statuses
 from donewhen.session.workplace import Workplace
 from donewhen.workspace.git.store.bare import LARGEST_SHOWN
 from donewhen.workspace.state_dir import repository_key, state_root
@@ -47,13 +47,13 @@ TROUBLE = (
 class BestEffort:
     """Best-effort wrapper: reports the first failure, and is not used any more after `MOST_FAILURES`."""
 
-    def __init__(self, recorder: LogWriter, kind: str) -> None:
-        self._recorder = recorder
+    def __init__(self, log: LogWriter, kind: str) -> None:
+        self._log = log
         self._kind = kind
         self._failures = 0
 
     @property
-    def goes_on(self) -> bool:
+    def is_usable(self) -> bool:
         """True if another try is worthwhile."""
         return self._failures < MOST_FAILURES
 
@@ -65,12 +65,12 @@ class BestEffort:
         except TROUBLE as error:
             self._failures += 1
             words = str(error) if isinstance(error, DonewhenError | OSError) else f"{type(error).__name__}: {error}"
-            self.tell(f"{words}; the session continues without it")
+            self.report(f"{words}; the session continues without it")
 
-    def tell(self, line: str) -> None:
+    def report(self, line: str) -> None:
         """Report a line, once per session over all owners."""
-        if self._kind not in self._recorder.story.errors:
-            self._recorder.emit(Error(kind=self._kind, message=line))
+        if self._kind not in self._log.state.errors:
+            self._log.emit(Error(kind=self._kind, message=line))
 
 
 T = TypeVar("T")
@@ -99,21 +99,21 @@ class SessionMemory:
         del verdict
         return None
 
-    def of_baseline(self, verdict: Verdict) -> Baseline | None:
+    def baseline_note(self, verdict: Verdict) -> Baseline | None:
         """Return the note about the verdict on the baseline."""
         signatures = self.signatures(verdict)
         return None if signatures is None else Baseline(tree=verdict.tree, signatures=signatures)
 
-    def begins(self, n: int) -> ShownHint | None:
+    def hint_for(self, n: int) -> ShownHint | None:
         """Return the hint for a new round, if there is one."""
         del n
         return None
 
-    def offered(self, current: Round) -> None:
+    def count_hint(self, current: Round) -> None:
         """Count the hint of a round. Must be called each time the round is worked on."""
         del current
 
-    async def judged(self, current: Round) -> None:
+    async def learn_from(self, current: Round) -> None:
         """Learn from a round. Must be called when its verdict is in the log; calling it again changes nothing."""
         del current
 
@@ -121,42 +121,42 @@ class SessionMemory:
 class ReplayedMemory(SessionMemory):
     """Memory of a replayed session: it gives the recorded hints, and writes nothing to the memory."""
 
-    def __init__(self, opened: StartRecord) -> None:
-        self._opened = opened
+    def __init__(self, start_record: StartRecord) -> None:
+        self._start_record = start_record
 
     @cached_property
     def _hints(self) -> dict[int, ShownHint]:
-        settings = self._opened.settings
+        settings = self._start_record.settings
         with contextlib.closing(archive_of(settings)) as archive:
             session = archive.find(settings.text("model", "use").removeprefix(REPLAY))
             records = list(archive.records(session, kinds=(RoundBegun.KIND,)))
         rounds = [RoundBegun.load(record.body) for record in records if record.seq is None]
         return {begun.n: begun.hint for begun in rounds if begun.hint is not None}
 
-    def begins(self, n: int) -> ShownHint | None:
+    def hint_for(self, n: int) -> ShownHint | None:
         return self._hints.get(n)
 
 
 class RepairMemory(SessionMemory):
-    def __init__(self, place: Workplace, opened: StartRecord, recorder: LogWriter) -> None:
-        self._place = place
-        self._opened = opened
-        self._recorder = recorder
-        self._shelf = RepairStoreHandle(state_root(os.environ), opened.settings.text("storage", "url"))
-        self._source = repository_key(place.repo.common_dir)
-        self._tolerant = BestEffort(recorder, "memory")
+    def __init__(self, workplace: Workplace, start_record: StartRecord, log: LogWriter) -> None:
+        self._workplace = workplace
+        self._start_record = start_record
+        self._log = log
+        self._store = RepairStoreHandle(state_root(os.environ), start_record.settings.text("storage", "url"))
+        self._source = repository_key(workplace.repo.common_dir)
+        self._best_effort = BestEffort(log, "memory")
 
     def close(self) -> None:
         with contextlib.suppress(*TROUBLE):
-            self._shelf.close()
+            self._store.close()
 
     def signatures(self, verdict: Verdict) -> dict[str, Mapping[str, Any]] | None:
         """Return the signatures of the failed checks, without held-out checks and checks that do not decide."""
         known: dict[str, Mapping[str, Any]] = {}
         left = SIGNATURES_BYTES
-        with self._tolerant():
+        with self._best_effort():
             held_out = {check.name for check in self._contract.checks if check.held_out}
-            for result in verdict.results if self._tolerant.goes_on else ():
+            for result in verdict.results if self._best_effort.is_usable else ():
                 if result.status.is_red and not result.quarantined and result.name not in held_out:
                     plain = self._signature(result.name, verdict.logs[result.name]).as_json()
                     left -= len(json.dumps(plain))
@@ -168,44 +168,44 @@ class RepairMemory(SessionMemory):
         """Return a signature without what failed before any work. If nothing else failed, that has to be repaired as
         well.
         """
-        baseline = self._recorder.story.before_work
+        baseline = self._log.state.baseline_note
         before = baseline.signatures.get(check) if baseline is not None else None
         end = "".join(log.splitlines(keepends=True)[-MOST_LINES:])
-        printed = hide_secrets(end, secrets_in(self._place, self._opened.settings))
+        printed = hide_secrets(end, secrets_in(self._workplace, self._start_record.settings))
         found = signature_of(printed, check, from_json(before) if before else None)
         return sanitise_signature(found if found.failed or not before else signature_of(printed, check))
 
     @property
     def _contract(self) -> Contract:
         """The current contract: a person may have changed it since the session was opened."""
-        return contract_from(self._recorder.story.opened["contract"])
+        return contract_from(self._log.state.start_note["contract"])
 
     # -- recalling --
 
-    def begins(self, n: int) -> ShownHint | None:
+    def hint_for(self, n: int) -> ShownHint | None:
         del n
-        story, found = self._recorder.story, None
-        with self._tolerant():
-            last = next(judgements(story), None)
+        state, found = self._log.state, None
+        with self._best_effort():
+            last = next(judged_trees(state), None)
             red = {check: from_json(plain) for check, plain in last.signatures.items()} if last else {}
             if red:
                 ask = partial(
                     recall,
                     red=red,
-                    repo=self._opened.repo,
-                    spent=list(spent(story)),
+                    repo=self._start_record.repo,
+                    spent=list(failed_hints(state)),
                     source=self._source,
-                    across=self._opened.settings.flag("memory", "across_repositories"),
+                    across=self._start_record.settings.flag("memory", "across_repositories"),
                 )
-                found = self._asked(lambda: self._shelf.read(ask, None))
+                found = self._ask(lambda: self._store.read(ask, None))
         return _hint(found) if found else None
 
-    def offered(self, current: Round) -> None:
+    def count_hint(self, current: Round) -> None:
         self._count(current, "")
 
     # -- learning --
 
-    async def judged(self, current: Round) -> None:
+    async def learn_from(self, current: Round) -> None:
         results = current.judged.results if current.judged is not None else None
         if results is None:
             return
@@ -213,77 +213,77 @@ class RepairMemory(SessionMemory):
             ending = ENDINGS.get(statuses(results).get(current.hint.check, ""), "")
             worked = current.attempted is not None and current.attempted.stop in WORKED_TO_THE_END
             self._count(current, ending if ending == "passed" or worked else "")
-        with self._tolerant():
+        with self._best_effort():
             await self._learn(current)
         if flaky := [check for check, status in statuses(results).items() if status == "flaky"]:
             # What this session learnt about these checks before was chance as well.
-            self._asked(lambda: self._shelf.read(lambda book: book.unlearn(self._opened.session, flaky), 0))
+            self._ask(lambda: self._store.read(lambda store: store.unlearn(self._start_record.session, flaky), 0))
 
     def _count(self, current: Round, ending: Ending) -> None:
         hint = current.hint
         if hint is None:
             return
         offer = Offer(
-            session=self._opened.session,
+            session=self._start_record.session,
             round=current.n,
             signature=hint.signature,
             withheld=not hint.text,
             ending=ending,
             at=_now(),
         )
-        self._asked(lambda: self._shelf.write(lambda book: book.offer(hint.repair, offer)))
+        self._ask(lambda: self._store.write(lambda store: store.offer(hint.repair, offer)))
 
     async def _learn(self, current: Round) -> None:
         """Store a repair: the change after which a red check passes and no check that passed is worse."""
-        story = self._recorder.story
-        now, before, *_ = [*judgements(story, current.n), None, None]
+        state = self._log.state
+        now, before, *_ = [*judged_trees(state, current.n), None, None]
         if now is None or before is None or before.tree == now.tree or is_worse(now, before, self._contract):
             return
         turned = [check for check in before.signatures if now.statuses.get(check) == "pass"]
-        sure = [check for check in turned if not is_flaky(story, check)]
-        if not sure or not self._tolerant.goes_on:
+        sure = [check for check in turned if not is_flaky(state, check)]
+        if not sure or not self._best_effort.is_usable:
             return
-        patch = await self._place.store.patch(before.tree, now.tree, LARGEST_SHOWN)
+        patch = await self._workplace.store.patch(before.tree, now.tree, LARGEST_SHOWN)
         for check in sure:
             known = repair(
                 signature=from_json(before.signatures[check]),
-                approach=current.attempted.said if current.attempted is not None else "",
+                approach=current.attempted.final_text if current.attempted is not None else "",
                 patch=patch,
                 origin=self._origin(current),
-                redact=partial(hide_secrets, secrets=secrets_in(self._place, self._opened.settings)),
+                redact=partial(hide_secrets, secrets=secrets_in(self._workplace, self._start_record.settings)),
             )
             if known is not None:
-                self._asked(partial(self._shelf.write, partial(RepairStore.add, repair=known)))
+                self._ask(partial(self._store.write, partial(RepairStore.add, repair=known)))
 
     def _origin(self, current: Round) -> dict[str, Any]:
-        story = self._recorder.story
+        state = self._log.state
         return {
-            "repo": self._opened.repo,
+            "repo": self._start_record.repo,
             "source": self._source,
-            "model": (story.agent if current.rung == EngineKind.EXTERNAL else "") or story.model,
-            "session": self._opened.session,
+            "model": (state.agent if current.step == EngineKind.EXTERNAL else "") or state.model,
+            "session": self._start_record.session,
             "round": current.n,
             "at": _now(),
         }
 
-    def _asked(self, ask: Callable[[], T]) -> T | None:
+    def _ask(self, call: Callable[[], T]) -> T | None:
         """Return the answer of the repair store; None if it cannot be used."""
         answer: T | None = None
-        with self._tolerant():
-            answer = ask() if self._tolerant.goes_on else None
-        for line in self._shelf.warnings:
-            self._tolerant.tell(line)
-        self._shelf.warnings.clear()
+        with self._best_effort():
+            answer = call() if self._best_effort.is_usable else None
+        for line in self._store.warnings:
+            self._best_effort.report(line)
+        self._store.warnings.clear()
         return answer
 
 
-def for_session(place: Workplace, opened: StartRecord, recorder: LogWriter) -> SessionMemory:
-    settings = opened.settings
+def open_memory(workplace: Workplace, start_record: StartRecord, log: LogWriter) -> SessionMemory:
+    settings = start_record.settings
     if not settings.flag("memory", "enabled"):
         return SessionMemory()
     if settings.text("model", "use").startswith(REPLAY):
-        return ReplayedMemory(opened)
-    return RepairMemory(place, opened, recorder)
+        return ReplayedMemory(start_record)
+    return RepairMemory(workplace, start_record, log)
 
 
 def _hint(found: RecalledHint) -> ShownHint:
@@ -297,7 +297,7 @@ def _hint(found: RecalledHint) -> ShownHint:
     )
 
 
-def recalled(hint: ShownHint) -> HintRecalled:
+def hint_event(hint: ShownHint) -> HintRecalled:
     """Return the event about a hint that is shown."""
     helped = hint.times_helped
     return HintRecalled(signature=hint.signature, times_helped=helped, repair=hint.repair, source=hint.source)

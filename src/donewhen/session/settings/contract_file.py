@@ -1,6 +1,6 @@
 """The contract of donewhen.toml, read from the settings. Errors name the file, the line and the key.
 
-`held_back` returns the same file as the maker may see it: without the held-out checks.
+`without_held_out` returns the same file as the maker may see it: without the held-out checks.
 """
 
 import datetime
@@ -54,7 +54,7 @@ def _require_sound_patterns(settings: Settings) -> None:
     )
 
     for key in keys:
-        with settings.blaming("contract", key):
+        with settings.naming_source("contract", key):
             for pattern in settings.texts("contract", key):
                 globs.require_sound(pattern, f"contract.{key}")
 
@@ -159,7 +159,7 @@ def entry_of(check: Check) -> dict[str, Any]:
     return {"name": check.name, "command": check.command, **entry}
 
 
-def held_back(text: bytes) -> bytes:
+def without_held_out(text: bytes) -> bytes:
     """Return donewhen.toml as the maker may see it: without held-out checks.
 
     If there are any, comments are removed as well, because they may reveal them. Of a file that cannot be read, nothing
@@ -169,7 +169,9 @@ def held_back(text: bytes) -> bytes:
         content = parse_toml(text)
     except BadToml:
         return b""
-    checks = _tables(content.get("check"))
+    stated = content.get("check")
+    entries = cast("list[object]", stated) if isinstance(stated, list) else []
+    checks = [cast("Table", entry) for entry in entries if isinstance(entry, dict)]
     shown = [entry for entry in checks if not entry.get("held_out")]
     if len(shown) == len(checks):
         return text
@@ -177,8 +179,3 @@ def held_back(text: bytes) -> bytes:
 
     content.pop("check")
     return tomlkit.dumps({**content, **({"check": shown} if shown else {})}).encode()
-
-
-def _tables(value: object) -> list[Table]:
-    entries = cast("list[object]", value) if isinstance(value, list) else []
-    return [cast("Table", entry) for entry in entries if isinstance(entry, dict)]

@@ -30,7 +30,7 @@ def server_of(settings: Settings, *providers: str) -> ModelServer:
     """Return the configured server. Raise BadInput if its provider is unknown and one of `providers` needs a server."""
     base, use = settings.get("model", "base_url"), settings.get("model", "use")
     belongs_to_call = base.source.startswith(PREFIX) and use.source == MODEL_OPTION
-    provider = ModelName.parse(base.beside or (str(use.value) if belongs_to_call else "")).provider
+    provider = ModelName.parse(base.model_use or (str(use.value) if belongs_to_call else "")).provider
     if not base.value or provider not in ("", "auto"):
         return ModelServer(str(base.value), provider)
     if set(providers) - set(WITHOUT_SERVER):

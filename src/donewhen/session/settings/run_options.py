@@ -39,7 +39,7 @@ class RunOptions:
     """Only plan, and wait for a person to approve the plan."""
 
 
-def require_sense(options: RunOptions) -> None:
+def require_valid(options: RunOptions) -> None:
     """Raise BadInput for what can be refused without looking at a repository."""
     if not options.intent.strip():
         raise BadInput("the intent is empty; describe what you want")
@@ -110,7 +110,7 @@ def _of_file(held: Settings, named: Path) -> tuple[Settings, tuple[Path, ...]]:
         if name not in ("contract", "check"):
             wrong = f"'{shortened(name)}' is not allowed here; only [contract] and [[check]] are"
             raise BadInput(f"--contract {named}: {wrong}")
-    return held.stating(file, content), (file,)
+    return held.with_contract_of(file, content), (file,)
 
 
 def _check(text: str) -> Check:

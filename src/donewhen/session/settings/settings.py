@@ -28,7 +28,7 @@ class Setting(NamedTuple):
     value: Value
     source: str
     """Where the value came from: "default", a file's path, or a variable's name."""
-    beside: str = ""
+    model_use: str = ""
     """For `model.base_url`: the `model.use` of the same file or environment. It names the provider of that server."""
 
 
@@ -95,7 +95,7 @@ class Settings:
         """Return the settings with the checks of a contract that was put together elsewhere."""
         return Settings(self._values, self.file, {**self._content, "check": list(checks)}, also)
 
-    def stating(self, file: Path, content: Table) -> "Settings":
+    def with_contract_of(self, file: Path, content: Table) -> "Settings":
         """Return the settings with the contract of another file."""
         given = cast("Table", content.get("contract", {}))
         values = {
@@ -105,7 +105,7 @@ class Settings:
         return Settings({**self._values, **values}, file, content, self.also)
 
     @contextlib.contextmanager
-    def blaming(self, table: str, key: str) -> Generator[None]:
+    def naming_source(self, table: str, key: str) -> Generator[None]:
         """Put the source of a value in front of every BadInput in this block."""
         try:
             yield
@@ -135,7 +135,7 @@ def load(start: Path, top: Path, environment: Mapping[str, str], trust: TrustBoo
     return Settings(values, file, content)
 
 
-def near(
+def load_some(
     start: Path, environment: Mapping[str, str], trust: TrustBook, tables: Sequence[str] = ("storage",)
 ) -> Settings:
     """Return the settings for verbs that only read: only some tables, and an untrusted file is ignored."""
@@ -152,7 +152,7 @@ def near(
 
 def repository_above(start: Path) -> Path | None:
     """Return the root of the repository that a directory seems to be in. Nothing is opened."""
-    return next((place for place in (start, *start.parents) if (place / ".git").exists()), None)
+    return next((one for one in (start, *start.parents) if (one / ".git").exists()), None)
 
 
 def without_repository(environment: Mapping[str, str]) -> Values:
@@ -319,12 +319,12 @@ def _merge(values: Values, content: Table, source: str) -> None:
                 held = cast("list[str]", values[table, key].value)
                 value = list(dict.fromkeys([*cast("list[str]", value), *held]))
             values[table, key] = Setting(value, source)
-    _note_use_beside(values, content, source)
+    _note_model_use(values, content, source)
     for agent, keys in cast("dict[str, Table]", content.get("agent", {})).items():
         values |= {(AGENT_PREFIX + agent, key): Setting(value, source) for key, value in keys.items()}
 
 
-def _note_use_beside(values: Values, content: Mapping[str, Value], source: str) -> None:
+def _note_model_use(values: Values, content: Mapping[str, Value], source: str) -> None:
     model = cast("Mapping[str, str]", content.get("model", {}))
     if "base_url" in model:
         values["model", "base_url"] = Setting(model["base_url"], source, model.get("use", ""))
@@ -343,7 +343,7 @@ def _merge_environment(values: Values, environment: Mapping[str, str]) -> None:
         _check_value(name, f"{table}.{key}", value, spec)
         values[table, key] = Setting(value, name)
         given.setdefault(table, {})[key] = value
-    _note_use_beside(values, given, f"{PREFIX}MODEL__BASE_URL")
+    _note_model_use(values, given, f"{PREFIX}MODEL__BASE_URL")
 
 
 def _parsed(text: str, key: Key) -> Value:

@@ -41,29 +41,29 @@ async def check(request: CheckRequest, receipt: Path | None, watch: CheckWatcher
     """Judge the repository of the current directory. Write the evidence to the file `receipt` if it is given."""
     if receipt is not None:
         _require_place_for(receipt)
-    async with open_workplace(Path.cwd()) as place:
-        contract = contract_file.contract_in(place.settings)
-        for line in (*place.repo.notes, *contract_file.warnings(place.settings, contract)):
+    async with open_workplace(Path.cwd()) as workplace:
+        contract = contract_file.contract_in(workplace.settings)
+        for line in (*workplace.repo.notes, *contract_file.warnings(workplace.settings, contract)):
             watch.say(f"note: {line}")
         if not contract.checks:
-            contract = replace(contract, checks=_proposed(place, watch))
+            contract = replace(contract, checks=_proposed(workplace, watch))
         began = time.monotonic()
         with watch.judging() as view:
-            view.emit(judge_tree.started(place, contract, place.repo.head))
-            verdict = await judge_tree.check(place, contract, request, view.emit)
+            view.emit(judge_tree.started(workplace, contract, workplace.repo.head))
+            verdict = await judge_tree.check(workplace, contract, request, view.emit)
             view.emit(_finished(verdict))
         view.show(verdict)
         took = round((time.monotonic() - began) * 1000)
-        changed = [place.repo.files.place(edit.path) for edit in verdict.edits if edit.action == "modified"]
-        if str(place.settings.file) in changed:
+        changed = [workplace.repo.files.place(edit.path) for edit in verdict.edits if edit.action == "modified"]
+        if str(workplace.settings.file) in changed:
             watch.say("note: the contract is read from the working tree; donewhen.toml is different in HEAD")
         if receipt is not None:
             from donewhen.session.check import receipts  # loaded on use: most checks write none
 
             costs = receipts.ReceiptCosts(duration_ms=took)
-            text = await receipts.made(place, verdict, contract, costs, as_is=request.subject == "as-is")
+            text = await receipts.receipt_text(workplace, verdict, contract, costs, as_is=request.subject == "as-is")
             receipts.write(receipt, text)
-            watch.say(f"receipt: {receipt} ({await receipts.keep(place, text)})")
+            watch.say(f"receipt: {receipt} ({await receipts.keep(workplace, text)})")
         return verdict
 
 
@@ -74,16 +74,16 @@ def _require_place_for(receipt: Path) -> None:
         raise BadInput(f"--receipt {receipt}: there is no directory {receipt.absolute().parent}")
 
 
-def _proposed(place: Workplace, watch: CheckWatcher) -> tuple[Check, ...]:
+def _proposed(workplace: Workplace, watch: CheckWatcher) -> tuple[Check, ...]:
     """Return the checks that `init` would propose, if a person accepts them."""
     from donewhen.session.check import init_contract  # loaded on use: most repositories have a contract
 
-    plan = init_contract.plan(place)
-    if not plan.checks:
-        raise NothingToPropose(place.repo.root, plan.found.offers)
-    if not watch.accepts(plan):
-        raise NeedsPerson(f"{place.repo.root}: no contract; run: donewhen init")
-    return tuple(one.check for one in plan.checks)
+    proposal = init_contract.propose_contract(workplace)
+    if not proposal.checks:
+        raise NothingToPropose(workplace.repo.root, proposal.found.offers)
+    if not watch.accepts(proposal):
+        raise NeedsPerson(f"{workplace.repo.root}: no contract; run: donewhen init")
+    return tuple(one.check for one in proposal.checks)
 
 
 def _finished(verdict: Verdict) -> SessionFinished:

@@ -151,7 +151,7 @@ def _disk(state: Path) -> Iterator[Diagnosis]:
     repos = state / "repos"
     parts = {"layers": ("bases", "setups"), "trees": ("trees",), "store": ("store",)}
     used = {
-        part: sum(disk_use(place) for kind in kinds for place in repos.glob(f"*/{kind}"))
+        part: sum(disk_use(directory) for kind in kinds for directory in repos.glob(f"*/{kind}"))
         for part, kinds in parts.items()
     }
     shown = ", ".join(f"{part} {size / (1 << 20):.1f}" for part, size in used.items())

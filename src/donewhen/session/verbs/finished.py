@@ -12,11 +12,10 @@ from donewhen.session.check import receipts
 from donewhen.session.check.judge_tree import TreeToJudge, judge_tree
 from donewhen.session.conclude import land as landing
 from donewhen.session.conclude.conclude import Ending, landing_plan
-from donewhen.session.log import start_record as opening
 from donewhen.session.log.notes import Discarded, LandingIntent
-from donewhen.session.log.open_archive import any_archive, near
+from donewhen.session.log.open_archive import any_archive, local_settings
 from donewhen.session.log.start_record import StartRecord
-from donewhen.session.log.state import SessionState, told
+from donewhen.session.log.state import SessionState, replay_log
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome
 from donewhen.session.person.gates import GateDecision, GateKind, Gates
@@ -32,115 +31,119 @@ class FinishedSession:
     """A session of the archive, with its repository open."""
 
     archive: Archive
-    place: Workplace
-    known: StartRecord
-    story: SessionState
+    workplace: Workplace
+    start_record: StartRecord
+    state: SessionState
 
 
 @contextlib.asynccontextmanager
-async def found(prefix: str) -> AsyncGenerator[FinishedSession]:
+async def open_finished(prefix: str) -> AsyncGenerator[FinishedSession]:
     with any_archive() as archive:
         session = archive.find(prefix)
-        story = told(archive.records(session))
-        if not story.opened:
+        state = replay_log(archive.records(session))
+        if not state.start_note:
             raise BadInput(f"session {session} never started completely")
-        if story.discarded:
+        if state.discarded:
             raise BadInput(f"session {session} was discarded; only its log is left")
-        known = opening.from_plain(story.opened, near())
-        async with open_workplace(Path(known.repo), held=known.settings) as place:
-            yield FinishedSession(archive, place, known, story)
+        start_record = StartRecord.load(state.start_note, local_settings())
+        async with open_workplace(Path(start_record.repo), held=start_record.settings) as workplace:
+            yield FinishedSession(archive, workplace, start_record, state)
 
 
 async def diff(prefix: str) -> bytes:
     """Return the work of a session so far, as a patch against its base."""
-    async with found(prefix) as at:
-        tree = _work_of(at.story) or await orphans.saved_tree(at.place.trees, at.story.tree or "none")
-        base = await at.place.store.tree_of(at.known.base)
-        return await at.place.store.patch(base, tree) if tree else b""
+    async with open_finished(prefix) as found:
+        tree = _newest_work(found.state) or await orphans.saved_tree(found.workplace.trees, found.state.tree or "none")
+        base = await found.workplace.store.tree_of(found.start_record.base)
+        return await found.workplace.store.patch(base, tree) if tree else b""
 
 
-def _work_of(story: SessionState) -> str:
+def _newest_work(state: SessionState) -> str:
     """Return the tree that landed or would land; else the last candidate."""
-    if story.landing is not None:
-        return story.landing.tree
-    made = [one.attempted.candidate for one in story.rounds if one.attempted and one.attempted.candidate]
+    if state.landing is not None:
+        return state.landing.tree
+    made = [one.attempted.candidate for one in state.rounds if one.attempted and one.attempted.candidate]
     return made[-1] if made else ""
 
 
 async def receipt(prefix: str) -> str:
     """Return the receipt of a verified session."""
-    async with found(prefix) as at:
-        plan = _verified(at)
+    async with open_finished(prefix) as found:
+        plan = _require_verified(found)
         name = plan.receipt.removeprefix("sha256:")
-        file = at.place.trees.directory / "receipts" / f"{name}.json"
+        file = found.workplace.trees.directory / "receipts" / f"{name}.json"
         if not file.is_file():
-            raise BadInput(f"session {at.known.session}: its receipt {name[:12]} is no longer on this machine")
+            raise BadInput(
+                f"session {found.start_record.session}: its receipt {name[:12]} is no longer on this machine"
+            )
         return file.read_text()
 
 
-def _verified(at: FinishedSession) -> LandingIntent:
-    if at.story.landing is None:
-        outcome = at.story.finished.outcome if at.story.finished is not None else at.story.state
-        raise BadInput(f"session {at.known.session} is not verified: {outcome}")
-    return at.story.landing
+def _require_verified(found: FinishedSession) -> LandingIntent:
+    if found.state.landing is None:
+        outcome = found.state.finished.outcome if found.state.finished is not None else found.state.run_state
+        raise BadInput(f"session {found.start_record.session} is not verified: {outcome}")
+    return found.state.landing
 
 
 async def land(prefix: str, onto: str) -> landing.Landing | landing.LandingRefused:
     """Land a verified session on a branch: its own, or the one that is named."""
-    async with found(prefix) as at:
-        plan = landing_plan(at.known, _verified(at))
-        with offline.owning(at.archive, at.known.session) as recorder:
-            _require_not_discarded(recorder)
-            landed = await (_land_onto(at, plan, onto, recorder) if onto else landing.land_branch(at.place, plan))
+    async with open_finished(prefix) as found:
+        plan = landing_plan(found.start_record, _require_verified(found))
+        with offline.own(found.archive, found.start_record.session) as log:
+            _require_not_discarded(log)
+            landed = await (_land_onto(found, plan, onto, log) if onto else landing.land_branch(found.workplace, plan))
             if isinstance(landed, landing.Landing):
-                await _record_landing(at, recorder, plan.tree, landed)
+                await _record_landing(found, log, plan.tree, landed)
             return landed
 
 
-def _require_not_discarded(recorder: LogWriter) -> None:
+def _require_not_discarded(log: LogWriter) -> None:
     """Raise BadInput if the session was discarded before we owned its log."""
-    if recorder.story.discarded:
-        raise BadInput(f"session {recorder.session} was discarded; only its log is left")
+    if log.state.discarded:
+        raise BadInput(f"session {log.session} was discarded; only its log is left")
 
 
-async def _record_landing(at: FinishedSession, recorder: LogWriter, tree: str, landed: landing.Landing) -> None:
+async def _record_landing(found: FinishedSession, log: LogWriter, tree: str, landed: landing.Landing) -> None:
     """Log the landing. A session that waited for its landing, or died in it, ends with this."""
     event = Landed(branch=landed.branch, commit=landed.commit, note=landed.note)
-    if recorder.story.state == "finished":
-        recorder.write(event, sync=True)
+    if log.state.run_state == "finished":
+        log.write(event, sync=True)
         return
-    Gates(recorder, None).decide(True, "land")
-    await Ending(at.place, at.known, recorder).finish(Outcome.VERIFIED, "every check passed", event, tree=tree)
+    Gates(log, None).decide(True, "land")
+    await Ending(found.workplace, found.start_record, log).finish(
+        Outcome.VERIFIED, "every check passed", event, tree=tree
+    )
 
 
 async def _land_onto(
-    at: FinishedSession, plan: landing.LandingPlan, branch: str, recorder: LogWriter
+    found: FinishedSession, plan: landing.LandingPlan, branch: str, log: LogWriter
 ) -> landing.Landing | landing.LandingRefused:
     """Land on a branch. If it has moved, judge again as the session did, and write a new receipt."""
-    contract, story = at.known.contract, at.story
-    gate = story.gates.get(GateKind.AMENDMENT)
+    contract, state = found.start_record.contract, found.state
+    gate = state.gates.get(GateKind.AMENDMENT)
     amended = gate is not None and gate.decision == GateDecision.APPROVED
 
     async def rejudge(base: str, tree: str) -> Verdict:
         to_judge = TreeToJudge(base=base, candidate=tree, as_is=amended)
-        return await judge_tree(at.place, contract, to_judge, recorder.emit)
+        return await judge_tree(found.workplace, contract, to_judge, log.emit)
 
     async def write_receipt(verdict: Verdict) -> str:
-        costs = receipts.ReceiptCosts(duration_ms=round(story.active_secs * 1000), tokens=story.tokens, usd=story.usd)
-        text = await receipts.made(at.place, verdict, contract, costs, as_is=amended, amended=amended)
-        return await receipts.keep(at.place, text)
+        costs = receipts.ReceiptCosts(duration_ms=round(state.active_secs * 1000), tokens=state.tokens, usd=state.usd)
+        text = await receipts.receipt_text(found.workplace, verdict, contract, costs, as_is=amended, amended=amended)
+        return await receipts.keep(found.workplace, text)
 
-    return await landing.land_onto(at.place, plan, branch, rejudge, write_receipt)
+    return await landing.land_onto(found.workplace, plan, branch, rejudge, write_receipt)
 
 
 async def discard(prefix: str) -> str:
     """Remove the trees and the branch of a session. Return in one line what was left."""
-    async with found(prefix) as at:
-        with offline.owning(at.archive, at.known.session) as recorder:
-            _require_not_discarded(recorder)
-            left = await discarding.discard(at.place, at.archive, at.known.session)
-            if recorder.story.state == "finished":
-                recorder.write(note=Discarded().note())
+    async with open_finished(prefix) as found:
+        with offline.own(found.archive, found.start_record.session) as log:
+            _require_not_discarded(log)
+            left = await discarding.discard(found.workplace, found.archive, found.start_record.session)
+            if log.state.run_state == "finished":
+                log.write(note=Discarded().note())
             else:
-                offline.end(recorder, "a person discarded it", note=Discarded().note())
+                offline.end(log, "a person discarded it", note=Discarded().note())
             return left

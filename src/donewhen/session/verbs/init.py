@@ -30,31 +30,31 @@ class InitWatcher:
 
 async def init(watch: InitWatcher) -> ContractProposal:
     """Return what was written to the file of the current directory's repository; no checks if nothing was missing."""
-    async with open_workplace(Path.cwd()) as place:
-        plan = init_contract.plan(place)
-        for note in (*place.repo.notes, *plan.found.hints):
+    async with open_workplace(Path.cwd()) as workplace:
+        proposal = init_contract.propose_contract(workplace)
+        for note in (*workplace.repo.notes, *proposal.found.hints):
             watch.say(f"note: {note}")
-        if not plan.found.checks and not plan.known:
-            raise NothingToPropose(place.repo.root, plan.found.offers)
-        if not plan.checks:
-            return plan
-        watch.proposed(plan)
-        wider = {key: values for key, values in plan.found.wider.items() if plan.may_add(key)}
+        if not proposal.found.checks and not proposal.known:
+            raise NothingToPropose(workplace.repo.root, proposal.found.offers)
+        if not proposal.checks:
+            return proposal
+        watch.proposed(proposal)
+        wider = {key: values for key, values in proposal.found.wider.items() if proposal.may_add(key)}
         if wider and watch.allows(wider):
-            plan = replace(plan, workspace={**plan.workspace, **wider})
+            proposal = replace(proposal, workspace={**proposal.workspace, **wider})
         with watch.judging() as view:
-            verdict = await init_contract.try_out(place, plan, view.emit)
+            verdict = await init_contract.try_out(workplace, proposal, view.emit)
         view.show(verdict)
         for result in verdict.results:
-            if reason := init_contract.unable(result):
+            if reason := init_contract.start_problem(result):
                 watch.say(f"note: {result.name} is left out because it cannot start here: {reason}")
-        plan = init_contract.settled(plan, verdict)
-        if not plan.has_tests:
+        proposal = init_contract.after_trial(proposal, verdict)
+        if not proposal.has_tests:
             raise BadInput("no tests can start here; nothing was written")
-        init_contract.write(plan)
-        names = {one.check.name for one in plan.checks}
+        init_contract.write(proposal)
+        names = {one.check.name for one in proposal.checks}
         for result in verdict.results:
             if result.name in names and result.status is not CheckStatus.PASS:
                 what = "is not green on the current code; it stays in the contract"
                 watch.say(f"note: {result.name} {what}")
-        return plan
+        return proposal

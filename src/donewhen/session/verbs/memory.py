@@ -28,7 +28,7 @@ from donewhen.memory.repair import (
 from donewhen.memory.repair_store import KnownRepair, RepairStore
 from donewhen.memory.signature import signature_of
 from donewhen.readers.json import parsed
-from donewhen.session.log.open_archive import Say, near, silent
+from donewhen.session.log.open_archive import Say, local_settings, silent
 from donewhen.workspace.git.repo import common_dir_of
 from donewhen.workspace.state_dir import repository_key, state_root
 
@@ -40,7 +40,7 @@ LONGEST_LINE = 4 * 1024 * 1024
 @contextlib.contextmanager
 def _repair_store(say: Say) -> Generator[RepairStoreHandle]:
     """Provide the repair store that the settings of the current directory name."""
-    store = RepairStoreHandle(state_root(os.environ), near().text("storage", "url"), PATIENCE)
+    store = RepairStoreHandle(state_root(os.environ), local_settings().text("storage", "url"), PATIENCE)
     try:
         yield store
     finally:
@@ -82,7 +82,7 @@ def memory_recall(log: str, check: str = "", repo: str = "", say: Say = silent) 
 
     Asking is not counted.
     """
-    if not near().flag("memory", "enabled"):
+    if not local_settings().flag("memory", "enabled"):
         return None
     ask = partial(
         recall,
@@ -90,7 +90,7 @@ def memory_recall(log: str, check: str = "", repo: str = "", say: Say = silent) 
         repo=os.path.realpath(repo) if repo else "",
         may_withhold=False,
         source=repository_key(common_dir_of(Path(repo))) if repo else None,
-        across=not repo or near().flag("memory", "across_repositories"),
+        across=not repo or local_settings().flag("memory", "across_repositories"),
     )
     with _repair_store(say) as store:
         found = store.read(ask, None)
@@ -137,7 +137,7 @@ def memory_import(name: str, content: bytes, say: Say = silent) -> tuple[int, in
 
     If one line cannot be read, nothing is imported.
     """
-    if not near().flag("memory", "enabled"):
+    if not local_settings().flag("memory", "enabled"):
         raise BadInput("memory.enabled is false: nothing is remembered here")
     repairs = list(_read(name, content))
     if not repairs:

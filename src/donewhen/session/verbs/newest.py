@@ -7,7 +7,7 @@ from pathlib import Path
 
 from donewhen.errors import BadInput
 from donewhen.records import frozen
-from donewhen.session.log.state import SessionState, told
+from donewhen.session.log.state import SessionState, replay_log
 from donewhen.session.person.gates import GateKind
 from donewhen.session.settings.settings import repository_above
 from donewhen.storage.archive import Archive
@@ -28,12 +28,12 @@ class SessionCandidate:
 
     @cached_property
     def state(self) -> SessionState:
-        return told(self._archive.records(self.row.id))
+        return replay_log(self._archive.records(self.row.id))
 
     @property
     def is_kept(self) -> bool:
         """True if its trees are still there."""
-        return bool(self.state.opened) and not self.state.discarded
+        return bool(self.state.start_note) and not self.state.discarded
 
     @property
     def is_verified(self) -> bool:

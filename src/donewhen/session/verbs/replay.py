@@ -24,11 +24,10 @@ from donewhen.events import (
     StateChanged,
 )
 from donewhen.session.crew import crew
-from donewhen.session.log import start_record as opening
 from donewhen.session.log.notes import OwnerChanged
-from donewhen.session.log.open_archive import archive_of, near
-from donewhen.session.log.start_record import StartRecord, new_id
-from donewhen.session.log.state import Plain, told
+from donewhen.session.log.open_archive import archive_of, local_settings
+from donewhen.session.log.start_record import ADDRESS_TABLES, StartRecord, new_id
+from donewhen.session.log.state import Plain, replay_log
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import edited_contract
@@ -58,18 +57,18 @@ class Segment:
     is_stopped: bool = False
     entries: list[Entry] = field(default_factory=list[Entry])
     """What other processes wrote after it."""
-    takes_edits: bool = False
+    approves_edits: bool = False
     """True if they approved a contract that a person had edited."""
 
-    def take(self, record: Record) -> None:
+    def add_event(self, record: Record) -> None:
         match record.event:
             case QuestionAnswered() as event:
                 self.answers.append((self.prompts.get(event.id, ""), event.answer))
             case QuestionExpired() as event:
                 self.answers.append((self.prompts.get(event.id, ""), None))
             case GateDecided() as event:
-                words = event.answer if event.decision == GateDecision.CHANGED else None
-                self.decisions.setdefault(event.gate, []).append(words or event.decision == GateDecision.APPROVED)
+                text = event.answer if event.decision == GateDecision.CHANGED else None
+                self.decisions.setdefault(event.gate, []).append(text or event.decision == GateDecision.APPROVED)
             case SessionFinished(outcome=Outcome.CANCELLED):
                 self._stop()
             case event:
@@ -86,17 +85,17 @@ class Segment:
             if self.kinds[-1:] == [kind]:
                 self.kinds.pop()
 
-    def take_entry(self, record: Record) -> None:
+    def add_entry(self, record: Record) -> None:
         match record.event:
             case QuestionAnswered(answer=answer):
                 self.entries.append(lambda log: offline.answer(log, answer))
             case GateDecided() if edited_contract.is_edited(record.body):
-                self.takes_edits = True  # the edited contract follows
+                self.approves_edits = True  # the edited contract follows
             case ContractProposed(contract=contract) if edited_contract.is_by_person(record.body):
-                put = _approve_edited if self.takes_edits else edited_contract.keep
-                self.entries.append(lambda log: put(log, contract))
-            case GateDecided(decision=GateDecision.CHANGED, answer=words):
-                self.entries.append(lambda log: offline.answer(log, words))
+                write = _approve_edited if self.approves_edits else edited_contract.record_edits
+                self.entries.append(lambda log: write(log, contract))
+            case GateDecided(decision=GateDecision.CHANGED, answer=text):
+                self.entries.append(lambda log: offline.answer(log, text))
             case GateDecided(decision=decision):
                 self.entries.append(lambda log: offline.decide(log, decision == GateDecision.APPROVED))
             case SessionFinished(outcome=Outcome.CANCELLED):
@@ -104,9 +103,9 @@ class Segment:
             case _:
                 pass
 
-    def again(self, watch: SessionWatcher) -> SessionWatcher:
+    def watcher(self, watch: SessionWatcher) -> SessionWatcher:
         """Return a watcher for the replay of this segment. Its person is the recorded one."""
-        return replace(watch, person=ReplayedPerson(self), stops=Moment(self) if self.is_stopped else watch.stops)
+        return replace(watch, person=ReplayedPerson(self), stops=StopMoment(self) if self.is_stopped else watch.stops)
 
 
 def _approve_edited(log: LogWriter, contract: Plain) -> bool:
@@ -116,9 +115,9 @@ def _approve_edited(log: LogWriter, contract: Plain) -> bool:
 class ReplayedPerson:
     """The person of a recorded session: gives the recorded answers and decisions."""
 
-    def __init__(self, leg: Segment) -> None:
-        self._answers = list(leg.answers)
-        self._decisions = {kind: list(taken) for kind, taken in leg.decisions.items()}
+    def __init__(self, segment: Segment) -> None:
+        self._answers = list(segment.answers)
+        self._decisions = {kind: list(decided) for kind, decided in segment.decisions.items()}
 
     async def answer(self, prompt: str) -> str | None:
         """Return the answer to the same question. Several askers may come in another order than in the record."""
@@ -134,12 +133,12 @@ class ReplayedPerson:
         return left.pop(0) if left else None
 
 
-class Moment:
+class StopMoment:
     """The moment when a person stopped the recorded session: after the last event before that, or before any event."""
 
-    def __init__(self, leg: Segment) -> None:
-        self._after = leg.kinds[-1] if leg.kinds else ""
-        self._left = leg.kinds.count(self._after)
+    def __init__(self, segment: Segment) -> None:
+        self._after = segment.kinds[-1] if segment.kinds else ""
+        self._left = segment.kinds.count(self._after)
 
     def __call__(self, record: Record | None) -> bool:
         if record is not None and record.kind == self._after:
@@ -147,79 +146,79 @@ class Moment:
         return self._left <= 0
 
 
-def legs(records: Iterable[Record]) -> list[Segment]:
+def segments(records: Iterable[Record]) -> list[Segment]:
     """Split a log where a session that had ended or waited was resumed."""
-    found, is_resting, generation = [Segment()], False, 0
+    found, is_idle, generation = [Segment()], False, 0
     for record in records:
         is_owned = record.kind == OwnerChanged.KIND and record.seq is None
-        if is_owned and is_resting:
+        if is_owned and is_idle:
             found.append(Segment())
-        is_resting = is_resting and not is_owned
-        if is_resting and record.generation != generation:
-            found[-1].take_entry(record)
+        is_idle = is_idle and not is_owned
+        if is_idle and record.generation != generation:
+            found[-1].add_entry(record)
             continue
         generation = record.generation  # another writer during the work continues what a killed one began
         if record.seq is not None:
-            found[-1].take(record)
-            is_resting |= isinstance(record.event, StateChanged) and record.event.to in ("waiting", "finished")
+            found[-1].add_event(record)
+            is_idle |= isinstance(record.event, StateChanged) and record.event.to in ("waiting", "finished")
     return found
 
 
 async def replay(prefix: str, watch: SessionWatcher) -> SessionResult:
     """Replay a recorded session. Return how the new one ends."""
-    now = near(*opening.ADDRESS_TABLES)
+    now = local_settings(*ADDRESS_TABLES)
     archive = archive_of(now)
     with contextlib.closing(archive):
         session = archive.find(prefix)
-        story = told(archive.records(session))
-        if not story.opened:
+        state = replay_log(archive.records(session))
+        if not state.start_note:
             raise BadInput(f"session {session} never started and cannot be replayed")
-        if story.agent:
+        if state.agent:
             raise BadInput(
-                f"session {session} cannot be replayed: {story.agent} worked on it, and its model "
+                f"session {session} cannot be replayed: {state.agent} worked on it, and its model "
                 "requests are not recorded"
             )
         events = [record.event for record in archive.events(session)]
         engines = [event.engine for event in events if isinstance(event, EngineSelected)]
-        begun = story.started.contract if story.started is not None else story.opened["contract"]
-        as_begun = {**story.opened, "contract": begun}  # later drafts are drafted again
-        known = _again(opening.from_plain(as_begun, now), engines)
-        crew.require_sense(known.settings)
+        begun = state.started.contract if state.started is not None else state.start_note["contract"]
+        as_begun = {**state.start_note, "contract": begun}  # later drafts are drafted again
+        start_record = _as_replay(StartRecord.load(as_begun, now), engines)
+        crew.require_valid(start_record.settings)
         proposals = [event.why for event in events if isinstance(event, ContractProposed)]
-        proposed = () if known.drafts else next(iter(proposals), ())
-        first, *others = legs(archive.records(session))
-        async with open_workplace(Path(known.repo), held=known.settings) as place:
-            result = await begin(place, known, proposed, archive, first.again(watch))
-        result = _with_entries(archive, first, result)
+        proposed = () if start_record.drafts else next(iter(proposals), ())
+        first, *others = segments(archive.records(session))
+        async with open_workplace(Path(start_record.repo), held=start_record.settings) as workplace:
+            result = await begin(workplace, start_record, proposed, archive, first.watcher(watch))
+        result = _repeat_entries(archive, first, result)
         before = first
-        for leg in others:
+        for segment in others:
             if result.outcome is Outcome.CANCELLED and not before.is_stopped and not before.entries:
                 break  # the current person stopped it
-            result = _with_entries(archive, leg, await resume(known.session, leg.again(watch)))
-            before = leg
+            result = _repeat_entries(archive, segment, await resume(start_record.session, segment.watcher(watch)))
+            before = segment
         return result
 
 
-def _again(known: StartRecord, engines: Sequence[str]) -> StartRecord:
+def _as_replay(start_record: StartRecord, engines: Sequence[str]) -> StartRecord:
     """Return the same session under another id. It does not change files of the checkout."""
-    settings = known.settings.with_value("model", "use", f"replay:{known.session}", "replay")
+    settings = start_record.settings.with_value("model", "use", f"replay:{start_record.session}", "replay")
     if settings.text("engine", "use") == EngineKind.AUTO and engines[:1] == [EngineKind.FOREMAN]:
         # auto would not choose it for a replay
         settings = settings.with_value("engine", "use", EngineKind.FOREMAN.value, "replay")
     settings = settings.with_value("planned", "evaluator_model", "", "replay")
     if settings.text("engine", "land") == "apply":
         settings = settings.with_value("engine", "land", "branch", "replay")
-    return replace(known, session=new_id(), settings=settings)
+    return replace(start_record, session=new_id(), settings=settings)
 
 
-def _with_entries(archive: Archive, leg: Segment, result: SessionResult) -> SessionResult:
+def _repeat_entries(archive: Archive, segment: Segment, result: SessionResult) -> SessionResult:
     """Repeat what other processes wrote after a segment. Return the outcome after that."""
-    if not leg.entries or result.outcome is not Outcome.WAITING:
+    if not segment.entries or result.outcome is not Outcome.WAITING:
         return result
-    with offline.owning(archive, result.session) as log:
-        for write in leg.entries:
+    with offline.own(archive, result.session) as log:
+        for write in segment.entries:
             write(log)
-        ended = log.story.finished
+        ended = log.state.finished
     if ended is None:
         return result
     return SessionResult(result.session, Outcome(ended.outcome), ended.reason)

@@ -8,7 +8,7 @@ import contextlib
 import datetime
 
 from donewhen.errors import DonewhenError
-from donewhen.session.log.state import told
+from donewhen.session.log.state import replay_log
 from donewhen.session.verbs import discard
 from donewhen.session.workplace import Workplace
 from donewhen.storage.archive import Archive
@@ -17,22 +17,22 @@ MOST_SESSIONS = 200
 OLDEST_DAYS = 30
 
 
-async def forget_old(place: Workplace, archive: Archive, most: int = MOST_SESSIONS) -> list[str]:
+async def forget_old(workplace: Workplace, archive: Archive, most: int = MOST_SESSIONS) -> list[str]:
     """Delete old sessions of this repository. Return their ids. Their branches stay."""
-    rows = sorted(archive.sessions(str(place.repo.root)), key=lambda row: row.last_at, reverse=True)
+    rows = sorted(archive.sessions(str(workplace.repo.root)), key=lambda row: row.last_at, reverse=True)
     oldest = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=OLDEST_DAYS)
     gone: list[str] = []
     for number, row in enumerate(rows):
         old = number >= most or datetime.datetime.fromisoformat(row.last_at) < oldest
         if old and row.state == "finished" and archive.owner(row.id) is None and _is_saved(archive, row.id):
             with contextlib.suppress(DonewhenError):  # another run that just ended may do the same
-                await discard.forget(place, archive, row.id)
+                await discard.forget(workplace, archive, row.id)
                 gone.append(row.id)
     return gone
 
 
 def _is_saved(archive: Archive, session: str) -> bool:
     """Return True if nothing would be lost: it landed, or it was discarded, or nothing was made."""
-    story = told(archive.records(session))
-    nothing_made = all(not one.attempted for one in story.rounds)
-    return story.landed is not None or story.discarded or nothing_made
+    state = replay_log(archive.records(session))
+    nothing_made = all(not one.attempted for one in state.rounds)
+    return state.landed is not None or state.discarded or nothing_made

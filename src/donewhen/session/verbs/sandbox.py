@@ -30,21 +30,21 @@ class SandboxOptions:
 
 async def run(options: SandboxOptions, say: Say, stdout: Write, stderr: Write) -> int:
     """Run the command and return its exit code."""
-    _require_sense(options)
+    _require_valid(options)
     line = ShellCommand(text=options.command, timeout_secs=options.timeout_secs, merge_stderr=False)
-    async with open_workplace(options.repo.absolute()) as place:
-        for note in place.repo.notes:
+    async with open_workplace(options.repo.absolute()) as workplace:
+        for note in workplace.repo.notes:
             say(f"note: {note}")
-        if place.probe.level is not Level.BUBBLEWRAP:
-            name = place.probe.level.value
+        if workplace.probe.level is not Level.BUBBLEWRAP:
+            name = workplace.probe.level.value
             say(f"note: the isolation level is '{name}'; `donewhen doctor` explains what that costs")
-        commit = await place.maker_base(await _base(place, options, say))
-        async with place.tree("throwaway", commit) as tree:
-            finished = await place.room(tree).run(line, stdout=stdout, stderr=stderr)
+        commit = await workplace.maker_base(await _base(workplace, options, say))
+        async with workplace.tree("throwaway", commit) as tree:
+            finished = await workplace.sandbox(tree).run(line, stdout=stdout, stderr=stderr)
         return _exit_code(finished, say)
 
 
-def _require_sense(options: SandboxOptions) -> None:
+def _require_valid(options: SandboxOptions) -> None:
     if options.base and options.dirty:
         raise BadInput("--dirty and --base exclude each other: --dirty always starts from HEAD")
     if options.timeout_secs is not None and not math.isfinite(options.timeout_secs):
@@ -55,11 +55,11 @@ def _require_sense(options: SandboxOptions) -> None:
         raise BadInput("sandbox: the command contains a NUL byte")
 
 
-async def _base(place: Workplace, options: SandboxOptions, say: Say) -> str:
+async def _base(workplace: Workplace, options: SandboxOptions, say: Say) -> str:
     if options.dirty:
-        return await place.store.snapshot()
-    commit = await place.store.resolve(options.base or "HEAD")
-    left_out = await place.store.uncommitted()
+        return await workplace.store.snapshot()
+    commit = await workplace.store.resolve(options.base or "HEAD")
+    left_out = await workplace.store.uncommitted()
     if left_out:
         first = left_out[0].path
         more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""

@@ -18,19 +18,17 @@ from donewhen.errors import BadInput, DonewhenError, MachineryBroke
 from donewhen.events import ContractProposed, Event, GateOpened, SessionStarted, StateChanged
 from donewhen.judge.contract import Contract
 from donewhen.session.crew import crew
-from donewhen.session.log import start_record as opening
 from donewhen.session.log.notes import OwnerChanged
-from donewhen.session.log.open_archive import Say, archive_of, near
-from donewhen.session.log.start_record import StartRecord
-from donewhen.session.log.state import SessionState, told
+from donewhen.session.log.open_archive import Say, archive_of, local_settings
+from donewhen.session.log.start_record import ADDRESS_TABLES, NOTE_KIND, StartRecord, is_planned, new_id
+from donewhen.session.log.state import SessionState, replay_log
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import control_socket
 from donewhen.session.person.gates import GateDecision, GateKind
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.session import Session
-from donewhen.session.settings import contract_file
-from donewhen.session.settings import run_options as command_line
+from donewhen.session.settings import contract_file, run_options
 from donewhen.session.settings.run_options import RunOptions
 from donewhen.session.verbs import retention
 from donewhen.session.workplace import Workplace, open_workplace
@@ -74,33 +72,33 @@ def _interrupts() -> Generator[_Interrupts]:
 
 async def start(options: RunOptions, watch: SessionWatcher) -> SessionResult:
     """Start a session and work on it to its end."""
-    command_line.require_sense(options)
+    run_options.require_valid(options)
     where = (options.repo or Path.cwd()).absolute()
-    async with open_workplace(where) as place:
-        held, contract = command_line.contract_of(place.settings, options)
-        held = command_line.applied(held, options)
+    async with open_workplace(where) as workplace:
+        held, contract = run_options.contract_of(workplace.settings, options)
+        held = run_options.applied(held, options)
         for line in (
-            *place.repo.notes,
-            *contract_file.warnings(place.settings, contract_file.contract_in(place.settings)),
+            *workplace.repo.notes,
+            *contract_file.warnings(workplace.settings, contract_file.contract_in(workplace.settings)),
         ):
             watch.say(f"note: {line}")
         proposed: tuple[str, ...] = ()
-        drafts = not contract.checks and opening.is_planned(held)
+        drafts = not contract.checks and is_planned(held)
         if drafts:
-            _require_substance(options.intent)
+            _require_plannable(options.intent)
         elif not contract.checks:
-            contract, proposed = _proposed(place, contract)
+            contract, proposed = _proposed(workplace, contract)
             held = held.with_checks(contract_file.tables_of(contract), held.also)
-        held = crew.settled(held)
-        place = replace(place, settings=held)
+        held = crew.absolute_model_paths(held)
+        workplace = replace(workplace, settings=held)
         archive = archive_of(held, watch.say)
         with contextlib.closing(archive):
-            await crew.require_possible(place, options.intent, archive)
-            base, parent = await _base(place, options, watch.say)
-            known = StartRecord(
-                session=opening.new_id(),
+            await crew.require_possible(workplace, options.intent, archive)
+            base, parent = await _base(workplace, options, watch.say)
+            start_record = StartRecord(
+                session=new_id(),
                 intent=options.intent,
-                repo=str(place.repo.root),
+                repo=str(workplace.repo.root),
                 base=base,
                 parent=parent,
                 contract=contract,
@@ -111,35 +109,35 @@ async def start(options: RunOptions, watch: SessionWatcher) -> SessionResult:
                 plans=options.plan,
                 drafts=drafts,
             )
-            outcome = await begin(place, known, proposed, archive, watch)
-            await retention.forget_old(place, archive)
+            outcome = await begin(workplace, start_record, proposed, archive, watch)
+            await retention.forget_old(workplace, archive)
             return outcome
 
 
-def _beginning(place: Workplace, known: StartRecord, proposed: tuple[str, ...]) -> list[Event]:
+def _first_events(workplace: Workplace, start_record: StartRecord, proposed: tuple[str, ...]) -> list[Event]:
     """Return the first events. They are written together with the note that everything else depends on."""
-    contract = asdict(known.contract)
+    contract = asdict(start_record.contract)
     events: list[Event] = [
         SessionStarted(
-            intent=known.intent,
-            repo=known.repo,
-            base=known.base,
-            engine=known.settings.text("engine", "use"),
-            model=known.settings.text("model", "use"),
+            intent=start_record.intent,
+            repo=start_record.repo,
+            base=start_record.base,
+            engine=start_record.settings.text("engine", "use"),
+            model=start_record.settings.text("model", "use"),
             contract=contract,
-            isolation=place.probe.level.value,
-            path_transparent=place.probe.path_transparent,
+            isolation=workplace.probe.level.value,
+            path_transparent=workplace.probe.path_transparent,
         )
     ]
     if proposed:
         events += [StateChanged(from_="created", to="proposed"), ContractProposed(contract=contract, why=proposed)]
-        if not known.yes:
-            kind, detail = GateKind.CONTRACT, known.contract.render()
+        if not start_record.yes:
+            kind, detail = GateKind.CONTRACT, start_record.contract.render()
             events.append(GateOpened(gate=kind, id=kind.id(), reason=kind.reason, detail=detail))
     return events
 
 
-def _require_substance(intent: str) -> None:
+def _require_plannable(intent: str) -> None:
     """Raise BadInput for an intent that says too little to tell whether it is done."""
     from donewhen.engines.planned.intent_check import what_is_missing
 
@@ -147,30 +145,30 @@ def _require_substance(intent: str) -> None:
         raise BadInput(f"the intent {intent.strip()!r} is too short to plan from: {missing}")
 
 
-def _proposed(place: Workplace, contract: Contract) -> tuple[Contract, tuple[str, ...]]:
+def _proposed(workplace: Workplace, contract: Contract) -> tuple[Contract, tuple[str, ...]]:
     """Return the contract that `init` would propose, and why. If there is none, raise BadInput with what to type."""
     from donewhen.session.check import init_contract
 
-    plan = init_contract.plan(place)
-    if not plan.checks:
+    proposal = init_contract.propose_contract(workplace)
+    if not proposal.checks:
         raise BadInput(
-            f"{place.repo.root}: no contract, and nothing to propose one from; define one: donewhen "
+            f"{workplace.repo.root}: no contract, and nothing to propose one from; define one: donewhen "
             "run INTENT --check tests='COMMAND', or add [[check]] to donewhen.toml"
         )
-    checks = tuple(one.check for one in plan.checks)
-    return replace(contract, checks=checks), tuple(f"{one.check.name}: {one.why}" for one in plan.checks)
+    checks = tuple(one.check for one in proposal.checks)
+    return replace(contract, checks=checks), tuple(f"{one.check.name}: {one.why}" for one in proposal.checks)
 
 
-async def _base(place: Workplace, options: RunOptions, say: Say) -> tuple[str, str]:
+async def _base(workplace: Workplace, options: RunOptions, say: Say) -> tuple[str, str]:
     """Return the commit to start from, and the one to land on."""
-    head = place.repo.head
+    head = workplace.repo.head
     if options.base:
-        base = await place.store.resolve(options.base)
+        base = await workplace.store.resolve(options.base)
         return base, base
     if options.dirty:
-        return await place.store.snapshot(), head
-    changes = [change.path for change in await place.store.uncommitted()]
-    left_out = [path for path in changes if str(place.settings.file) != place.repo.files.place(path)]
+        return await workplace.store.snapshot(), head
+    changes = [change.path for change in await workplace.store.uncommitted()]
+    left_out = [path for path in changes if str(workplace.settings.file) != workplace.repo.files.place(path)]
     if left_out:
         named = ", ".join(left_out[:3]) + (f" and {len(left_out) - 3} more" if len(left_out) > 3 else "")
         say(f"note: uncommitted changes are left out ({named}); --dirty includes them")
@@ -179,65 +177,68 @@ async def _base(place: Workplace, options: RunOptions, say: Say) -> tuple[str, s
 
 async def resume(prefix: str, watch: SessionWatcher) -> SessionResult:
     """Resume a session. If it has nothing left to do, return its outcome."""
-    now = near(*opening.ADDRESS_TABLES)
+    now = local_settings(*ADDRESS_TABLES)
     archive = archive_of(now, watch.say)
     with contextlib.closing(archive):
         session = archive.find(prefix)
-        story = told(archive.records(session))
-        if not story.opened:
+        state = replay_log(archive.records(session))
+        if not state.start_note:
             raise BadInput(f"session {session} never started and cannot be resumed")
-        if (result := _final_result(session, story)) is not None:
+        if (result := _final_result(session, state)) is not None:
             return result
-        if story.lost:
+        if state.lost:
             raise BadInput(
-                f"cannot resume session {session}: {story.lost} log records are lost; get its work with: "
+                f"cannot resume session {session}: {state.lost} log records are lost; get its work with: "
                 f"donewhen diff {session}"
             )
-        known = opening.from_plain(story.opened, now)
-        async with open_workplace(Path(known.repo), held=known.settings) as place:
-            with _interrupts() as interrupts, _owned(archive.claim(session)) as lease:
-                story = told(archive.records(session))  # another process may have resumed it a moment ago
-                if (result := _final_result(session, story)) is not None:
+        start_record = StartRecord.load(state.start_note, now)
+        async with open_workplace(Path(start_record.repo), held=start_record.settings) as workplace:
+            with _interrupts() as interrupts, _releasing(archive.claim(session)) as lease:
+                state = replay_log(archive.records(session))  # another process may have resumed it a moment ago
+                if (result := _final_result(session, state)) is not None:
                     return result
-                recorder = LogWriter(lease, story, watch.told, watch.barrier)
-                recorder.write(note=OwnerChanged(restarts=story.finished is not None).note())
-                return await _run(place, known, recorder, archive, watch, interrupts)
+                log = LogWriter(lease, state, watch.on_record, watch.barrier)
+                log.write(note=OwnerChanged(restarts=state.finished is not None).note())
+                return await _run(workplace, start_record, log, archive, watch, interrupts)
 
 
-def _final_result(session: str, story: SessionState) -> SessionResult | None:
+def _final_result(session: str, state: SessionState) -> SessionResult | None:
     """Return the outcome of a session that has nothing left to do; else None."""
-    if story.discarded:
+    if state.discarded:
         raise BadInput(f"session {session} was discarded and cannot be resumed")
-    if story.finished is None or not is_over(story):
+    if state.finished is None or not is_over(state):
         return None
-    return SessionResult(session, Outcome(story.finished.outcome), story.finished.reason)
+    return SessionResult(session, Outcome(state.finished.outcome), state.finished.reason)
 
 
-def is_over(story: SessionState) -> bool:
+def is_over(state: SessionState) -> bool:
     """Return True if a session has ended and has nothing left to do."""
-    outcome = Outcome.of(story.finished.outcome) if story.finished is not None else None
-    return outcome is not None and outcome.is_final and not _may_be_worked_on_again(story)
+    outcome = Outcome.of(state.finished.outcome) if state.finished is not None else None
+    return outcome is not None and outcome.is_final and not _may_be_worked_on_again(state)
 
 
-def _may_be_worked_on_again(story: SessionState) -> bool:
+def _may_be_worked_on_again(state: SessionState) -> bool:
     """Return True if an evaluator rejected the work and no person did: it may be worked on again."""
-    refused = bool(story.rounds) and story.rounds[-1].is_refused
-    return refused and not any(gate.decision == GateDecision.DENIED for gate in story.gates.values())
+    refused = bool(state.rounds) and state.rounds[-1].is_refused
+    return refused and not any(gate.decision == GateDecision.DENIED for gate in state.gates.values())
 
 
 async def begin(
-    place: Workplace, known: StartRecord, proposed: tuple[str, ...], archive: Archive, watch: SessionWatcher
+    workplace: Workplace, start_record: StartRecord, proposed: tuple[str, ...], archive: Archive, watch: SessionWatcher
 ) -> SessionResult:
     """Write the first records of a session, and work on it. `proposed` says why the contract is what it is."""
-    with _interrupts() as interrupts, _owned(archive.create(known.session, known.repo, known.intent)) as lease:
-        recorder = LogWriter(lease, SessionState(), watch.told, watch.barrier)
-        await place.store.keep(f"sessions/{known.session}/base", known.base)
-        recorder.write(*_beginning(place, known, proposed), note=(opening.NOTE, opening.plain(known)))
-        return await _run(place, known, recorder, archive, watch, interrupts)
+    with (
+        _interrupts() as interrupts,
+        _releasing(archive.create(start_record.session, start_record.repo, start_record.intent)) as lease,
+    ):
+        log = LogWriter(lease, SessionState(), watch.on_record, watch.barrier)
+        await workplace.store.keep(f"sessions/{start_record.session}/base", start_record.base)
+        log.write(*_first_events(workplace, start_record, proposed), note=(NOTE_KIND, start_record.plain()))
+        return await _run(workplace, start_record, log, archive, watch, interrupts)
 
 
 @contextlib.contextmanager
-def _owned(lease: Lease) -> Generator[Lease]:
+def _releasing(lease: Lease) -> Generator[Lease]:
     """Release a lease at the end, whatever happens in the block."""
     try:
         yield lease
@@ -247,15 +248,17 @@ def _owned(lease: Lease) -> Generator[Lease]:
 
 
 async def _run(
-    place: Workplace,
-    known: StartRecord,
-    recorder: LogWriter,
+    workplace: Workplace,
+    start_record: StartRecord,
+    log: LogWriter,
     archive: Archive,
     watch: SessionWatcher,
     interrupts: _Interrupts,
 ) -> SessionResult:
     """Run the session with its control socket open and its signals handled."""
-    session = Session(place, known, recorder, lambda: crew.crew(place, known, recorder.story, archive), watch)
+    session = Session(
+        workplace, start_record, log, lambda: crew.crew(workplace, start_record, log.state, archive), watch
+    )
 
     def handle(request: Mapping[str, Any]) -> Mapping[str, Any]:
         match request.get("do"):
@@ -274,12 +277,12 @@ async def _run(
         if watch.stops(record):
             session.cancel()
 
-    recorder.also_told = stop_by
+    log.also_on_record = stop_by
     stop_by(None)
     interrupts.on_interrupt(session.cancel)
     outcome: SessionResult | None = None
     broken: DonewhenError | None = None
-    async with control_socket.listening(control_socket.door(state_root(os.environ), known.session), handle):
+    async with control_socket.serve(control_socket.socket_path(state_root(os.environ), start_record.session), handle):
         try:
             outcome = await session.run()
         except DonewhenError as error:

@@ -1,7 +1,7 @@
 """Union of finished branches and patches: gated, merged, judged together, and landed as a branch. No model is used.
 
 There is one commit for each patch that is in, on top of the base. The tree of the last one is exactly what was judged.
-`parts` turns what a person names (a branch, a commit or a patch file) into patches over one base, and runs nothing.
+`patches_of` turns the names that a person gives (branches, commits, patch files) into patches over one base.
 """
 
 import datetime
@@ -15,7 +15,7 @@ from donewhen.events import CheckResult, Emit, Landed, SessionFinished
 from donewhen.judge.contract import Contract
 from donewhen.records import frozen
 from donewhen.session.check.judge_tree import started
-from donewhen.session.check.regression_judge import beside
+from donewhen.session.check.regression_judge import regression_judge
 from donewhen.session.conclude.land import subject_line
 from donewhen.session.log.open_archive import Say
 from donewhen.session.loop.worker_services import editable
@@ -36,69 +36,69 @@ from donewhen.workspace.git.store import patches, revisions
 from donewhen.workspace.git.store.merge_trees import merge
 
 
-async def parts(place: Workplace, base: str, words: Sequence[str]) -> list[Patch]:
+async def patches_of(workplace: Workplace, base: str, names: Sequence[str]) -> list[Patch]:
     """Return a patch for each name, in order."""
     seen: set[str] = set()
     made: list[Patch] = []
-    for word in words:
-        if word in seen:
-            raise BadInput(f"{shown(word)} is named twice")
-        seen.add(word)
-        made.append(await _part(place, base, word))
+    for name in names:
+        if name in seen:
+            raise BadInput(f"{shown(name)} is named twice")
+        seen.add(name)
+        made.append(await _patch(workplace, base, name))
     return made
 
 
-async def _part(place: Workplace, base: str, word: str) -> Patch:
-    commit = await _commit(place, word)
-    file = Path(word)
+async def _patch(workplace: Workplace, base: str, name: str) -> Patch:
+    commit = await _commit_named(workplace, name)
+    file = Path(name)
     if file.is_dir() and not commit:
-        raise BadInput(f"{shown(word)} is a directory; name patch files, or branches")
-    if file.is_file() and commit and os.sep not in word:
-        raise BadInput(f"{shown(word)} is a file and a branch; write ./{shown(word)} or refs/heads/{shown(word)}")
+        raise BadInput(f"{shown(name)} is a directory; name patch files, or branches")
+    if file.is_file() and commit and os.sep not in name:
+        raise BadInput(f"{shown(name)} is a file and a branch; write ./{shown(name)} or refs/heads/{shown(name)}")
     if commit:
-        return await _of_commit(place, base, word, commit)
+        return await _of_commit(workplace, base, name, commit)
     if file.is_file():
-        return await _of_file(place, base, word, file)
-    raise BadInput(f"{shown(word)} is neither a commit of {shown(str(place.repo.root))} nor a file")
+        return await _of_file(workplace, base, name, file)
+    raise BadInput(f"{shown(name)} is neither a commit of {shown(str(workplace.repo.root))} nor a file")
 
 
-async def _commit(place: Workplace, word: str) -> str:
+async def _commit_named(workplace: Workplace, name: str) -> str:
     try:
-        return await place.store.resolve(word)
+        return await workplace.store.resolve(name)
     except BadInput:
         return ""
 
 
-async def _of_commit(place: Workplace, base: str, word: str, commit: str) -> Patch:
+async def _of_commit(workplace: Workplace, base: str, name: str, commit: str) -> Patch:
     """Return what a branch changed since it diverged from the base, applied to the base."""
-    store = place.store
-    parted = await revisions.merge_base(store.bare, base, commit)
-    if not parted:
-        raise BadInput(f"{shown(word)} has no history in common with the base {base[:12]}")
+    store = workplace.store
+    diverged = await revisions.merge_base(store.bare, base, commit)
+    if not diverged:
+        raise BadInput(f"{shown(name)} has no history in common with the base {base[:12]}")
     (about,) = await store.bare.contents([commit])
     title = about.partition(b"\n\n")[2].split(b"\n", 1)[0].decode("utf-8", "replace")
     merged = await merge(
-        store.bare, await store.tree_of(parted), await store.tree_of(base), await store.tree_of(commit)
+        store.bare, await store.tree_of(diverged), await store.tree_of(base), await store.tree_of(commit)
     )
     if merged.conflicts:
         paths = ", ".join(shown(sides.path) for sides in merged.conflicts[:3])
-        return Patch(id=word, tree="", title=title, origin=commit, unfit=f"does not apply to the base: {paths}")
-    return Patch(id=word, tree=merged.tree, title=title, origin=commit)
+        return Patch(id=name, tree="", title=title, origin=commit, unfit=f"does not apply to the base: {paths}")
+    return Patch(id=name, tree=merged.tree, title=title, origin=commit)
 
 
-async def _of_file(place: Workplace, base: str, word: str, file: Path) -> Patch:
+async def _of_file(workplace: Workplace, base: str, name: str, file: Path) -> Patch:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise BadInput(f"{shown(word)} cannot be read: {error.strerror}") from error
+        raise BadInput(f"{shown(name)} cannot be read: {error.strerror}") from error
     title = patches.subject(content) or file.name
     try:
-        tree = await patches.apply_patch(place.store.bare, await place.store.tree_of(base), content)
+        tree = await patches.apply_patch(workplace.store.bare, await workplace.store.tree_of(base), content)
     except BadInput as error:
-        raise BadInput(f"{shown(word)}: {error}") from error
+        raise BadInput(f"{shown(name)}: {error}") from error
     except patches.DoesNotApply as refused:
-        return Patch(id=word, tree="", title=title, unfit=f"does not apply to the base: {refused}")
-    return Patch(id=word, tree=tree, title=title)
+        return Patch(id=name, tree="", title=title, unfit=f"does not apply to the base: {refused}")
+    return Patch(id=name, tree=tree, title=title)
 
 
 PART_TRAILER = "Donewhen-Part"
@@ -121,71 +121,68 @@ class Combined:
         return counts + searched + branch
 
 
-async def union(base: str, words: Sequence[str], say: Say, emit: Emit) -> Combined:
+async def union(base: str, names: Sequence[str], say: Say, emit: Emit) -> Combined:
     """Combine branches and patches in the repository of the current directory, onto `base` or HEAD."""
-    async with open_workplace(Path.cwd()) as place:
-        contract = contract_file.contract_in(place.settings)
-        commit = await place.store.resolve(base) if base else place.repo.head
+    async with open_workplace(Path.cwd()) as workplace:
+        contract = contract_file.contract_in(workplace.settings)
+        commit = await workplace.store.resolve(base) if base else workplace.repo.head
         if not commit:
-            raise BadInput(f"{place.repo.root} has no commit yet")
-        for line in (*place.repo.notes, *contract_file.warnings(place.settings, contract)):
+            raise BadInput(f"{workplace.repo.root} has no commit yet")
+        for line in (*workplace.repo.notes, *contract_file.warnings(workplace.settings, contract)):
             say(f"note: {line}")
         if not contract.checks:
             say("note: there is no contract, so only the build is judged; `donewhen init` proposes one")
-        combined = await combine(place, contract, commit, words, emit)
+        combined = await combine(workplace, contract, commit, names, emit)
         emit(_finished(combined))
         return combined
 
 
-async def combine(place: Workplace, contract: Contract, base: str, words: Sequence[str], emit: Emit) -> Combined:
-    if not words:
+async def combine(workplace: Workplace, contract: Contract, base: str, names: Sequence[str], emit: Emit) -> Combined:
+    if not names:
         raise BadInput("name the branches or patch files to combine: donewhen union REF|PATCH...")
-    patches = await parts(place, base, words)
-    emit(started(place, contract, base))
-    judging = await beside(place, contract, base, emit)
-    store, reader = place.store, ParserClient(place.launcher, place.probe)
+    patches = await patches_of(workplace, base, names)
+    emit(started(workplace, contract, base))
+    judge = await regression_judge(workplace, contract, base, emit)
+    store, reader = workplace.store, ParserClient(workplace.launcher, workplace.probe)
     tree = await store.tree_of(base)
     integration = Integration(store, tree, reader, {patch.id: patch for patch in patches})
-    gate = PatchGate(store=store, base=tree, reader=reader, judging=judging, allowed=editable(contract))
-    united = await Combiner(gate, integration, judging, emit).combine_all(patches)
-    moved = [patch.id for patch in patches if patch.origin and await _has_moved(place, patch)]
+    gate = PatchGate(store=store, base=tree, reader=reader, judging=judge, allowed=editable(contract))
+    united = await Combiner(gate, integration, judge, emit).combine_all(patches)
+    moved = [patch.id for patch in patches if patch.origin and await _has_moved(workplace, patch)]
     note = f"moved during the run; judged at their earlier commits: {', '.join(moved)}" if moved else ""
-    branch, commit = await _land(place, base, united, integration) if united.kept else ("", "")
+    branch, commit = await _land(workplace, base, united, integration) if united.kept else ("", "")
     if branch:
         emit(Landed(branch=branch, commit=commit, note=note))
     return Combined(united=united, branch=branch, commit=commit, note=note)
 
 
-async def _land(place: Workplace, base: str, united: United, integration: Integration) -> tuple[str, str]:
+async def _land(workplace: Workplace, base: str, united: United, integration: Integration) -> tuple[str, str]:
     """Land the union as its own branch. The same union is the same branch."""
     trees = [(await integration.apply(united.kept[: n + 1])).tree for n in range(len(united.kept))]
     named = hashlib.sha256("\n".join((base, *trees)).encode()).hexdigest()[:8]
     branch = f"donewhen/union-{named}"
     at, commit = datetime.datetime.now().astimezone(), base
     for id, tree in zip(united.kept, trees, strict=True):
-        message = _message(integration.patches[id])
-        commit = commit_for(place.store, place.repo, tree=tree, parent=commit, message=message, at=at)
-    await place.store.keep(f"unions/{named}", commit)
-    await deliver(place.store, place.repo, commit)
+        patch = integration.patches[id]
+        name, origin = subject_line(patch.id), f" {patch.origin}" if patch.origin else ""
+        message = f"{subject_line(patch.title) or name}\n\n{PART_TRAILER}: {name}{origin}\n"
+        commit = commit_for(workplace.store, workplace.repo, tree=tree, parent=commit, message=message, at=at)
+    await workplace.store.keep(f"unions/{named}", commit)
+    await deliver(workplace.store, workplace.repo, commit)
     try:
-        move_branch(place.repo, branch, None, commit)
+        move_branch(workplace.repo, branch, None, commit)
     except Moved as moved:
-        if moved.there is None or await place.store.tree_of(moved.there) != trees[-1]:
+        if moved.there is None or await workplace.store.tree_of(moved.there) != trees[-1]:
             raise
         commit = moved.there
-    await deliver(place.store, place.repo, commit)  # a garbage collection may have run in between
-    await place.store.release(f"unions/{named}")
+    await deliver(workplace.store, workplace.repo, commit)  # a garbage collection may have run in between
+    await workplace.store.release(f"unions/{named}")
     return branch, commit
 
 
-def _message(patch: Patch) -> str:
-    name, origin = subject_line(patch.id), f" {patch.origin}" if patch.origin else ""
-    return f"{subject_line(patch.title) or name}\n\n{PART_TRAILER}: {name}{origin}\n"
-
-
-async def _has_moved(place: Workplace, patch: Patch) -> bool:
+async def _has_moved(workplace: Workplace, patch: Patch) -> bool:
     try:
-        return (tip(place.repo, patch.id) or patch.origin) != patch.origin
+        return (tip(workplace.repo, patch.id) or patch.origin) != patch.origin
     except (BadInput, NotLanded):
         return False
 

@@ -11,8 +11,8 @@ from donewhen.session.workplace import open_workplace
 async def verify(named: str, describe: Say) -> Verified:
     """Find a receipt by its file or by a commit, describe what it certifies line by line, and judge that again."""
     start = Path.cwd()
-    async with open_workplace(start, offline=True) as place:
-        found = await receipts.find(place, named, start)
-        for line in await receipts.described(place, found, start):
+    async with open_workplace(start, offline=True) as workplace:
+        found = await receipts.find(workplace, named, start)
+        for line in await receipts.description(workplace, found, start):
             describe(line)
-        return await receipts.verify(place, found, start, lambda _: None)
+        return await receipts.verify(workplace, found, start, lambda _: None)
