@@ -30,7 +30,6 @@ from donewhen.workspace.git.landing.commits import commit_for, stamp
 from donewhen.workspace.git.landing.deliver_objects import deliver
 from donewhen.workspace.git.landing.refusals import Moved, NotLanded
 from donewhen.workspace.git.objects import shown
-from donewhen.workspace.git.repo import Repo
 from donewhen.workspace.git.store import object_mirror
 from donewhen.workspace.git.store.merge_trees import merge
 
@@ -175,11 +174,6 @@ async def land_apply(workplace: Workplace, plan: LandingPlan) -> Landing:
 
 def _left(landing: Landing, why: str) -> str:
     return f"the files of the checkout were not changed ({why}); the work is on {landing.branch}"
-
-
-def landed_already(repo: Repo, session: str, commit: str) -> bool:
-    """Return True if the session's branch points to this commit; for recovery from a crash."""
-    return tip(repo, branch_name(session)) == commit
 
 
 # -- another branch --
