@@ -9,6 +9,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.events import Emit
@@ -27,6 +28,9 @@ from donewhen.workspace.files import write_atomically
 from donewhen.workspace.git.store import edit_tree
 from donewhen.workspace.sandbox.level import Level
 
+if TYPE_CHECKING:
+    from donewhen.session.log.state import SessionState
+
 DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 
 
@@ -35,6 +39,11 @@ class ReceiptCosts:
     duration_ms: int
     tokens: int = 0
     usd: float | None = 0.0
+
+    @classmethod
+    def of(cls, state: "SessionState", judged_secs: float = 0) -> "ReceiptCosts":
+        """Return the costs of a session so far. `judged_secs` is time that its log does not count yet."""
+        return cls(duration_ms=round((state.active_secs + judged_secs) * 1000), tokens=state.tokens, usd=state.usd)
 
 
 async def receipt_text(

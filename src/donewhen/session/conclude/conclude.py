@@ -194,8 +194,7 @@ class Conclusion:
             return await self._ending.finish(
                 outcome_of(verdict), f"approved, but the new verdict is: {summary(verdict)}"
             )
-        state = self._log.state
-        costs = receipts.ReceiptCosts(duration_ms=round(state.active_secs * 1000), tokens=state.tokens, usd=state.usd)
+        costs = receipts.ReceiptCosts.of(self._log.state)
         text = await receipts.receipt_text(
             self._workplace, verdict, self._start_record.contract, costs, as_is=True, amended=True
         )

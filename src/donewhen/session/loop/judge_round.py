@@ -39,14 +39,13 @@ async def _judged(
     workplace: Workplace, start_record: StartRecord, log: LogWriter, attempted: Attempted, memory: SessionMemory
 ) -> Judged:
     began = time.monotonic()
-    contract, state = start_record.contract, log.state
+    contract = start_record.contract
     tree = TreeToJudge(base=start_record.base, candidate=attempted.candidate or "", phase="round")
     verdict = await judge_tree(workplace, contract, tree, log.emit)
     judged = judged_note(attempted.n, verdict, contract).changed(signatures=memory.signatures(verdict))
     if not verdict.green:
         return judged
-    took = round((state.active_secs + time.monotonic() - began) * 1000)
-    costs = receipts.ReceiptCosts(duration_ms=took, tokens=state.tokens, usd=state.usd)
+    costs = receipts.ReceiptCosts.of(log.state, time.monotonic() - began)
     return judged.changed(receipt=await receipts.receipt_text(workplace, verdict, contract, costs))
 
 

@@ -120,8 +120,8 @@ async def _land_onto(
     found: FinishedSession, plan: landing.LandingPlan, branch: str, log: LogWriter
 ) -> landing.Landing | landing.LandingRefused:
     """Land on a branch. If it has moved, judge again as the session did, and write a new receipt."""
-    contract, state = found.start_record.contract, found.state
-    gate = state.gates.get(GateKind.AMENDMENT)
+    contract = found.start_record.contract
+    gate = found.state.gates.get(GateKind.AMENDMENT)
     amended = gate is not None and gate.decision == GateDecision.APPROVED
 
     async def rejudge(base: str, tree: str) -> Verdict:
@@ -129,7 +129,7 @@ async def _land_onto(
         return await judge_tree(found.workplace, contract, to_judge, log.emit)
 
     async def write_receipt(verdict: Verdict) -> str:
-        costs = receipts.ReceiptCosts(duration_ms=round(state.active_secs * 1000), tokens=state.tokens, usd=state.usd)
+        costs = receipts.ReceiptCosts.of(found.state)
         text = await receipts.receipt_text(found.workplace, verdict, contract, costs, as_is=amended, amended=amended)
         return await receipts.keep(found.workplace, text)
 
