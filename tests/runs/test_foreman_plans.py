@@ -72,7 +72,7 @@ def test_an_approved_plan_is_built_even_without_parallel_work(tmp_path: Path) ->
 def test_a_denied_plan_ends_the_session_as_rejected(repo: Path) -> None:
     ran = plan(repo, PLAN)
     denied = called(repo, "deny", ran.session)
-    assert (denied.code, "a person denied the plan" in denied.out) == (1, True), denied
+    assert (denied.code, "a person denied the proposed plan" in denied.out) == (1, True), denied
     whole = log(repo, ran.session)
     assert (whole.last["outcome"], whole.of("subtask_started")) == ("rejected", [])
     assert git(repo, "branch", "--list", "donewhen/*") == ""

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 from donewhen.engines.foreman.engine import ApprovedNote, ForemanEngine
 from donewhen.engines.foreman.plan_request import PlanNote
-from donewhen.engines.interface import Note
 from donewhen.engines.planner import LimitReached, NoAnswer
 from donewhen.engines.spec import EngineKind
 from donewhen.errors import BadInput, NeedsPerson
@@ -30,18 +29,15 @@ async def approve_proposal(
     drafter: PlanDrafter, state: SessionState, start_record: StartRecord, gates: Gates
 ) -> Stop | None:
     """Propose until a person approves. Return None if the work may start, else why not."""
-    while not is_approved(state):
+    while not is_approved(state, GateKind.CONTRACT, GateKind.PLAN):
         if (not state.proposals or state.change_request) and (stop := await drafter.propose()) is not None:
             return stop
         if not _asks_person(state, start_record):
             return None
         plan_files.refresh(drafter.log.session, state)
         kind = GateKind.CONTRACT if state.proposals[-1].contract is not None else GateKind.PLAN
-        decision = await gates.ask(kind, len(state.proposals), "\n".join(detail(state)))
-        if decision is None:
-            return Stop("waits", kind.reason)
-        if decision is GateDecision.DENIED:
-            return Stop("refused", f"a person denied the proposed {kind}")
+        if (stop := await _ask(gates, kind, len(state.proposals), "\n".join(detail(state)))) is not None:
+            return stop
     if not state.rounds:
         _record_edits(drafter.log)
     return None
@@ -64,11 +60,16 @@ def is_green_already(state: SessionState) -> bool:
     return bool(results) and all(one.status == "pass" for one in results) and state.proposals[-1].drafted
 
 
-def is_approved(state: SessionState) -> bool:
-    return any(
-        gate.kind in (GateKind.CONTRACT, GateKind.PLAN) and gate.decision == GateDecision.APPROVED
-        for gate in state.gates.values()
-    )
+def is_approved(state: SessionState, *kinds: GateKind) -> bool:
+    return any(gate.kind in kinds and gate.decision == GateDecision.APPROVED for gate in state.gates.values())
+
+
+async def _ask(gates: Gates, kind: GateKind, number: int, detail: str) -> Stop | None:
+    """Let a person decide. Return None if it is approved or a change is requested, else why the work may not start."""
+    decision = await gates.ask(kind, number, detail)
+    if decision is None:
+        return Stop("waits", kind.reason)
+    return Stop("refused", f"a person denied the proposed {kind}") if decision is GateDecision.DENIED else None
 
 
 def detail(state: SessionState) -> Iterator[str]:
@@ -97,15 +98,15 @@ def _record_edits(log: LogWriter) -> None:
 
 async def approve_foreman_plan(context: RoundContext, steps: Sequence[LadderStep], gates: Gates) -> Stop | None:
     """Let the foreman plan until a person approves. Return None if the work may start, else why not."""
-    if _notes(context.log.state, ApprovedNote.KIND):
+    notebook = StepNotebook(context.log, EngineKind.FOREMAN)
+    if any(note.kind == ApprovedNote.KIND for note in notebook.notes()):
         return None
     foreman = next((step for step in steps if isinstance(step.engine, ForemanEngine)), None)
     if foreman is None:
         why = next((step.reason for step in steps if step.kind is EngineKind.FOREMAN), "there is no planner")
         return Stop("declined", why)
     assert isinstance(foreman.engine, ForemanEngine)
-    decision: GateDecision | None = GateDecision.CHANGED
-    while decision is GateDecision.CHANGED:
+    while not is_approved(context.log.state, GateKind.PLAN):
         context.log.move("running")
         try:
             plan = await foreman.engine.planned(job_to_plan(context, foreman), context.log.emit)
@@ -114,15 +115,8 @@ async def approve_foreman_plan(context: RoundContext, steps: Sequence[LadderStep
         except LimitReached:
             return Stop("budget", context.budget.reached())
         context.log.move("proposed")
-        number = len(_notes(context.log.state, PlanNote.KIND))  # every plan has a gate of its own
-        decision = await gates.ask(GateKind.PLAN, number, plan.rendered())
-    if decision is None:
-        return Stop("waits", GateKind.PLAN.reason)
-    if decision is GateDecision.DENIED:
-        return Stop("refused", "a person denied the plan")
-    StepNotebook(context.log, EngineKind.FOREMAN).write(ApprovedNote().as_note())
+        number = sum(note.kind == PlanNote.KIND for note in notebook.notes())  # every plan has a gate of its own
+        if (stop := await _ask(gates, GateKind.PLAN, number, plan.rendered())) is not None:
+            return stop
+    notebook.write(ApprovedNote().as_note())
     return None
-
-
-def _notes(state: SessionState, kind: str) -> list[Note]:
-    return [note for note in state.notes.get(EngineKind.FOREMAN, ()) if note.kind == kind]
