@@ -55,7 +55,7 @@ class Outcome(StrEnum):
 
     @property
     def rates_model(self) -> bool:
-        """True if it says something about the model: there was work to do, and no person ended it."""
+        """True if the outcome shows how good the model is: there was work to do, and no person ended it."""
         return self in (
             Outcome.VERIFIED,
             Outcome.RED,

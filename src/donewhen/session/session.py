@@ -131,7 +131,7 @@ class Session:
         return ended
 
     async def _prepare(self) -> SessionResult | None:
-        """Settle the contract, and judge the base. Return None if there is work to do."""
+        """Get the contract approved, and judge the base. Return None if there is work to do."""
         state = self._log.state
         if (ended := await self._approve_contract()) is not None:
             return ended
@@ -172,7 +172,7 @@ class Session:
                 return self._ending.wait(reason=GateKind.CONTRACT.reason)
             if decision is GateDecision.DENIED:
                 return await self._ending.finish(Outcome.REJECTED, "a person denied the proposed contract")
-        if start_record.drafts or (was_found and (state.change_request or state.proposals)):
+        if start_record.drafts_contract or (was_found and (state.change_request or state.proposals)):
             async with self._round_context() as (context, crew):
                 stop = await self._approve_plan(context, crew)
             if stop is not None:
@@ -188,7 +188,7 @@ class Session:
         """
         from donewhen.session.planned import draft_plan, plan_approval  # loaded on use: most sessions have no plan
 
-        planner = draft_plan.PlanDrafter(context, crew.planner, self._baseline, plans=crew.evaluator is not None)
+        planner = draft_plan.PlanDrafter(context, crew.planner, self._baseline, wants_plan=crew.evaluator is not None)
         return await plan_approval.approve_proposal(planner, context.log.state, self._start_record, self.gates)
 
     def _adopt(self, contract: Contract) -> None:
@@ -209,13 +209,13 @@ class Session:
         planner could not draft.
         """
         start_record, proposals = self._start_record, self._log.state.proposals
-        shows_plan = start_record.plans and not start_record.drafts and is_planned(start_record.settings)
-        stood_in = start_record.drafts and not proposals[-1].drafted
-        return start_record.settings.flag("contract", "allow_green") or shows_plan or stood_in
+        shows_plan = start_record.wants_plan and not start_record.drafts_contract and is_planned(start_record.settings)
+        is_substitute = start_record.drafts_contract and not proposals[-1].drafted
+        return start_record.settings.flag("contract", "allow_green") or shows_plan or is_substitute
 
     def _green_reason(self) -> str:
         names = ", ".join(check.name for check in self._start_record.contract.checks)
-        return "every check is green without any work" + (f": {names}" if self._start_record.drafts else "")
+        return "every check is green without any work" + (f": {names}" if self._start_record.drafts_contract else "")
 
     async def _baseline(self, contract: Contract) -> Verdict:
         base = self._start_record.base
@@ -252,10 +252,13 @@ class Session:
     async def _run_ladder(self) -> Stop:
         async with self._round_context() as (context, crew):
             if crew.evaluator is None:
-                if self._start_record.plans and (stop := await _stop_for_plan(context, crew, self.gates)) is not None:
+                if (
+                    self._start_record.wants_plan
+                    and (stop := await _stop_for_plan(context, crew, self.gates)) is not None
+                ):
                     return stop
                 return await run_ladder(context, crew.steps)
-            if not self._start_record.drafts and (stop := await self._approve_plan(context, crew)) is not None:
+            if not self._start_record.drafts_contract and (stop := await self._approve_plan(context, crew)) is not None:
                 return stop
             from donewhen.session.planned.evaluator import Evaluator  # loaded on use: most sessions are not planned
 

@@ -1,4 +1,4 @@
-"""Proposed contract for donewhen.toml: what is missing there, whether it starts here, and writing the file.
+"""Proposal for donewhen.toml: finds the checks that are missing there, runs them once, and writes the file.
 
 `judge.detect` makes the proposal, and `session.check.judge_tree` runs it. An existing file keeps every byte that it
 has. The new file appears complete or not at all, and is trusted as it was written.

@@ -1,4 +1,4 @@
-"""What a session was started with. It keeps this to its end, whatever happens to files and branches meanwhile.
+"""What a session was started with. Later changes of files and branches do not affect it.
 
 It is the first record in a session's log, and enough to resume after a crash: settings with their sources, the
 contract, the base. It holds no secrets. Environment variables are named without their values. The user and password in
@@ -45,9 +45,9 @@ class StartRecord:
     may_ask: bool
     """True if a person can be asked."""
     yes: bool
-    plans: bool = False
+    wants_plan: bool = False
     """True if a person wants to see the plan before anything is built."""
-    drafts: bool = False
+    drafts_contract: bool = False
     """True if no contract was given, and a planner drafts it."""
 
     def plain(self) -> dict[str, Any]:
@@ -64,8 +64,8 @@ class StartRecord:
             "max_iterations": self.max_iterations,
             "may_ask": self.may_ask,
             "yes": self.yes,
-            "plans": self.plans,
-            "drafts": self.drafts,
+            "plans": self.wants_plan,
+            "drafts": self.drafts_contract,
             "settings": [[*key, _without_user(key, one.value), one.source] for key, one in kept],
             "base_url_beside": settings.get(*BASE_URL).model_use,
             "files": [str(settings.file) if settings.file else None, *map(str, settings.also)],
@@ -85,8 +85,8 @@ class StartRecord:
         return cls(
             contract=contract,
             settings=settings.with_checks(tables_of(contract), tuple(map(Path, also))),
-            plans=bool(body.get("plans")),
-            drafts=bool(body.get("drafts")),
+            wants_plan=bool(body.get("plans")),
+            drafts_contract=bool(body.get("drafts")),
             **{
                 key: body[key]
                 for key in ("session", "intent", "repo", "base", "parent", "max_iterations", "may_ask", "yes")

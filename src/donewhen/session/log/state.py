@@ -1,4 +1,4 @@
-"""State of a session: a fold of its log, and nothing else. What was opened, tried, judged, asked and spent.
+"""State of a session, computed from its log alone: how it started, and what was tried, judged, asked and spent.
 
 Events are public facts. Notes are facts that only a resumed session needs. Both are folded in the order in which they
 were written. Nothing is decided here.
@@ -44,18 +44,18 @@ class Round:
     judged: Judged | None = None
     hint: ShownHint | None = None
     """Hint from an earlier repair; a hint without text is withheld."""
-    resumed: bool = False
+    is_resumed: bool = False
     """True if the session was resumed after this round."""
     opinion: Opinion | None = None
     """Result of the evaluation of green work; None without one."""
 
     @property
-    def is_refused(self) -> bool:
+    def has_failed_evaluation(self) -> bool:
         """True if the contract is green but the evaluation did not pass."""
         return self.opinion is not None and self.opinion.status != "passed"
 
     @property
-    def counts(self) -> bool:
+    def is_counted(self) -> bool:
         """False if the round ended because only a person or time helps, or because the engine declined.
 
         Such a round does not count against the limits.
@@ -63,7 +63,7 @@ class Round:
         return self.attempted is None or self.attempted.stop not in ("waits", "declines")
 
     @property
-    def worked_on(self) -> bool:
+    def was_worked_on(self) -> bool:
         return self.attempted is not None and self.attempted.stop != "declines"
 
 
@@ -150,7 +150,7 @@ class SessionState:
     @property
     def iterations(self) -> int:
         """Number of rounds that were really worked on."""
-        return sum(one.worked_on for one in self.rounds)
+        return sum(one.was_worked_on for one in self.rounds)
 
     @property
     def allowed_rounds(self) -> list[Round]:
@@ -256,7 +256,7 @@ class SessionState:
     def _resume(self, restarts: bool) -> None:
         self._is_over = False
         for one in self.rounds[-1:]:
-            one.resumed = True
+            one.is_resumed = True
         if restarts:
             self.earlier_use = EarlierUse(len(self.rounds), self.tokens, self.usd or 0.0, self.active_secs)
             self.declined.clear()

@@ -1,4 +1,4 @@
-"""Writer of a session's log while the session runs, and the only one. It reports to watchers what is already durable.
+"""The only writer of a session's log while the session runs. Watchers get a record after it is stored.
 
 The state is updated with each write, so that nothing has to be read back. The working time is computed from the times
 in the log. If the machine's clock was changed meanwhile, a note corrects this.

@@ -130,7 +130,7 @@ def _begin_round(context: RoundContext, step: LadderStep) -> Round | None:
 def _rounds_left(state: SessionState, step: LadderStep, over_all: int) -> int:
     """Return how many rounds a ladder step may still work."""
     left = step.max_iterations - _rounds_used(state, step)
-    return min(left, over_all - sum(one.counts for one in state.allowed_rounds)) if over_all else left
+    return min(left, over_all - sum(one.is_counted for one in state.allowed_rounds)) if over_all else left
 
 
 def _rounds_used(state: SessionState, step: LadderStep) -> int:
@@ -141,4 +141,4 @@ def _rounds_used(state: SessionState, step: LadderStep) -> int:
     rounds = state.allowed_rounds
     sent_back = [number for number, one in enumerate(rounds, 1) if one.opinion is not None and one.opinion.revises]
     since = sent_back[-1] if sent_back and not step.kind.has_workers else 0
-    return sum(one.step == step.kind and one.counts for one in rounds[since:])
+    return sum(one.step == step.kind and one.is_counted for one in rounds[since:])

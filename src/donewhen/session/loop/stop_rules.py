@@ -30,7 +30,7 @@ def stop_after(state: SessionState, current: Round, budget: Budget) -> Stop | No
         return stop
     if reached := budget.reached():
         return Stop("budget", reached)
-    if attempted is not None and (stop := _after_attempt(attempted, current.resumed)) is not None:
+    if attempted is not None and (stop := _after_attempt(attempted, current.is_resumed)) is not None:
         return stop
     if repeats(state, current) > 1:
         return Stop("no_progress", "same tree and same failures as before, despite feedback")
@@ -40,7 +40,7 @@ def stop_after(state: SessionState, current: Round, budget: Budget) -> Stop | No
 def _after_green(current: Round) -> Stop | None:
     """Return the stop after a green round; None if an evaluator sent the work back for another round."""
     opinion = current.opinion
-    if opinion is None or not current.is_refused:
+    if opinion is None or not current.has_failed_evaluation:
         return Stop("green")
     if opinion.status == "inconclusive":
         return Stop("inconclusive", opinion.summary)
@@ -49,9 +49,9 @@ def _after_green(current: Round) -> Stop | None:
     return None
 
 
-def _after_attempt(attempted: Attempted, resumed: bool) -> Stop | None:
-    """Return the stop after an attempt that could not go on; None if the engine may have another round."""
-    if attempted.stop == "waits" and not resumed:
+def _after_attempt(attempted: Attempted, is_resumed: bool) -> Stop | None:
+    """Return the stop after an attempt that ended early; None if the engine may have another round."""
+    if attempted.stop == "waits" and not is_resumed:
         until = f" (until {attempted.reset_at})" if attempted.reset_at else ""
         return Stop("waits", f"{attempted.problem}{until}", code=attempted.waits_for or "")
     if attempted.stop == "model_failed":

@@ -1,4 +1,4 @@
-"""Observer of a running session. The caller of `start`, `resume` and `replay` decides who it is."""
+"""Receivers of what happens in a running session, and the person it may ask. The caller provides them."""
 
 from collections.abc import Callable
 

@@ -49,7 +49,7 @@ from donewhen.session.planned.drafted_checks import DraftedContract, drafted
 @frozen
 class ProposalWriter:
     context: RoundContext
-    plans: bool
+    wants_plan: bool
     """True if a plan is wanted, and not only a contract."""
 
     def propose(self, plan: Plan, contract: Contract | None, verdict: Verdict | None) -> None:
@@ -58,7 +58,7 @@ class ProposalWriter:
         in_force = tuple(entry for entry in plan.checks if str(entry["command"]).strip() in commands)
         missing = uncovered(plan.changed(checks=in_force), commands)
         proposal = ProposalNote(
-            plan=plan.plain() if self.plans else None,
+            plan=plan.plain() if self.wants_plan else None,
             contract=asdict(contract) if contract is not None else None,
             drafted=contract is None or bool(_drafted_names(plan)),
             why=tuple(_why(plan, contract)),
@@ -66,7 +66,7 @@ class ProposalWriter:
             revised=True if self.context.log.state.change_request else None,
             reason="",
         )
-        items = tuple(item.plain() for item in plan.items) if self.plans else ()
+        items = tuple(item.plain() for item in plan.items) if self.wants_plan else ()
         events: list[Event] = [
             PlanningCompleted(subtasks=(), levels=(), prefer_single_session=True, items=items, filled=plan.filled)
         ]
@@ -81,11 +81,11 @@ class ProposalWriter:
 
         A contract that a person gave is theirs, and is not proposed to them.
         """
-        is_ours = self.context.start_record.drafts or not self.plans
+        is_ours = self.context.start_record.drafts_contract or not self.wants_plan
         state = self.context.log.state
         before = state.proposals[-1] if state.proposals else None
         proposal = ProposalNote(
-            plan=plan.plain() if plan is not None and self.plans else None,
+            plan=plan.plain() if plan is not None and self.wants_plan else None,
             contract=state.start_note["contract"] if is_ours else None,
             drafted=before.drafted if before is not None else True,
             why=before.why if before is not None else (),
@@ -134,7 +134,7 @@ class PlanDrafter:
     planner: Engine | None
     judge: Callable[[Contract], Awaitable[Verdict]]
     """Runs a contract on the base."""
-    plans: bool
+    wants_plan: bool
     """True if a plan is wanted, and not only a contract."""
 
     async def propose(self) -> Stop | None:
@@ -144,7 +144,7 @@ class PlanDrafter:
             self._proposals.keep("there is no model to change it")
             return None
         if not self._notes(PlanningBegun):
-            is_first = self.plans and not self.log.state.proposals
+            is_first = self.wants_plan and not self.log.state.proposals
             selected = [EngineSelected(engine=NOTEBOOK, reason="you asked for it")] if is_first else []
             begun = PlanningBegun(_proposal_key(self.log.state))
             self._notebook.write(begun.as_note(), *selected, PlanningStarted())
@@ -287,7 +287,7 @@ class PlanDrafter:
 
     @property
     def _proposals(self) -> ProposalWriter:
-        return ProposalWriter(self.context, self.plans)
+        return ProposalWriter(self.context, self.wants_plan)
 
     @property
     def log(self) -> LogWriter:
@@ -300,7 +300,7 @@ class PlanDrafter:
     @property
     def _drafts_contract(self) -> bool:
         """True if the contract is drafted here: none was given, or a person wants a proposed one changed."""
-        return self.context.start_record.drafts or not self.plans
+        return self.context.start_record.drafts_contract or not self.wants_plan
 
     @cached_property
     def _found(self) -> FoundChecks:

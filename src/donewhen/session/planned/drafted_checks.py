@@ -1,7 +1,7 @@
 """Checks that a model drafted, read like donewhen.toml but more strictly: odd checks are refused.
 
-A person may have reasons for a check that can hardly fail; a model that grades its own work has none. Nothing is run
-here.
+A person may have reasons for a check that can hardly fail. A model that grades its own work may not use one. Nothing
+is run here.
 """
 
 import re

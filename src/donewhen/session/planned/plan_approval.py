@@ -49,9 +49,17 @@ def _asks_person(state: SessionState, start_record: StartRecord) -> bool:
     A person decides on a plan that was asked for alone, and on a contract that was not given, unless with --yes. A
     person never decides on a drafted contract that asks for nothing.
     """
-    if start_record.drafts and is_green_already(state) and not start_record.settings.flag("contract", "allow_green"):
+    if (
+        start_record.drafts_contract
+        and is_green_already(state)
+        and not start_record.settings.flag("contract", "allow_green")
+    ):
         return False
-    return start_record.plans or GateKind.CONTRACT in state.gates or (start_record.drafts and not start_record.yes)
+    return (
+        start_record.wants_plan
+        or GateKind.CONTRACT in state.gates
+        or (start_record.drafts_contract and not start_record.yes)
+    )
 
 
 def is_green_already(state: SessionState) -> bool:

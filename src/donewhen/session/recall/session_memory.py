@@ -83,7 +83,7 @@ ENDINGS: Mapping[str, Ending] = {
     CheckStatus.PASS.value: "passed",
     **{status.value: "red" for status in CheckStatus if status.is_red or not status.is_believable},
 }
-"""Effect of a hint by the status of its check. A status that says nothing about the work is missing."""
+"""Effect of a hint by the status of its check. A status that shows nothing about the work is missing."""
 WORKED_TO_THE_END = ("done", "turns", "claim")
 """Ends of an attempt that had its full chance. What a hint did to an interrupted attempt is unknown."""
 

@@ -1,4 +1,4 @@
-"""Single entries in the log of a session without an owner: a decision, an answer, its end. It is not resumed here."""
+"""Writes a decision, an answer or the end of a session that no process works on. The session is not resumed here."""
 
 import contextlib
 from collections.abc import Generator

@@ -2,7 +2,7 @@
 
 If the recorded session was stopped, ended or left waiting, and then resumed, the new one is stopped, ends or waits at
 the same point, and is resumed. A killed process leaves no trace in it: after its recovery, a killed run does what an
-undisturbed one would have done. What a tool had done when it was stopped half-way cannot be replayed. Later landings
+undisturbed run does. What a tool had done when it was stopped half-way cannot be replayed. Later landings
 are not part of it. A session on which an agent worked cannot be replayed.
 """
 
@@ -185,7 +185,7 @@ async def replay(prefix: str, watch: SessionWatcher) -> SessionResult:
         start_record = _as_replay(StartRecord.load(as_begun, now), engines)
         crew.require_valid(start_record.settings)
         proposals = [event.why for event in events if isinstance(event, ContractProposed)]
-        proposed = () if start_record.drafts else next(iter(proposals), ())
+        proposed = () if start_record.drafts_contract else next(iter(proposals), ())
         first, *others = segments(archive.records(session))
         async with open_workplace(Path(start_record.repo), held=start_record.settings) as workplace:
             result = await begin(workplace, start_record, proposed, archive, first.watcher(watch))

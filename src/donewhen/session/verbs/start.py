@@ -106,8 +106,8 @@ async def start(options: RunOptions, watch: SessionWatcher) -> SessionResult:
                 max_iterations=options.max_iterations or 0,
                 may_ask=not options.yes and (options.ask or watch.person is not None),
                 yes=options.yes,
-                plans=options.plan,
-                drafts=drafts,
+                wants_plan=options.plan,
+                drafts_contract=drafts,
             )
             outcome = await begin(workplace, start_record, proposed, archive, watch)
             await retention.forget_old(workplace, archive)
@@ -219,7 +219,7 @@ def is_over(state: SessionState) -> bool:
 
 def _may_be_worked_on_again(state: SessionState) -> bool:
     """Return True if an evaluator rejected the work and no person did: it may be worked on again."""
-    refused = bool(state.rounds) and state.rounds[-1].is_refused
+    refused = bool(state.rounds) and state.rounds[-1].has_failed_evaluation
     return refused and not any(gate.decision == GateDecision.DENIED for gate in state.gates.values())
 
 
