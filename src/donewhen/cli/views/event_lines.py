@@ -110,7 +110,7 @@ def check_words(event: events.CheckCompleted) -> str:
     """Return a line such as `✗ tests: fail (baseline) 6.1 s, 1 passed, 2 failed`, with the reasons."""
     about = [seconds(event.duration_ms), *_tests(event.tests)]
     if event.cached:
-        about.append("kept")
+        about.append("cached")
     why = "; ".join(map(short, event.reasons))
     result = f"{MARKS.get(event.status, '?')} {event.name}: {event.status}{phase_words(event.phase)}"
     return f"{result} {', '.join(about)}" + (f"; {why}" if why else "")
