@@ -252,23 +252,18 @@ class Session:
     async def _run_ladder(self) -> Stop:
         async with self._round_context() as (context, crew):
             if crew.evaluator is None:
-                if (
-                    self._start_record.wants_plan
-                    and (stop := await _stop_for_plan(context, crew, self.gates)) is not None
-                ):
-                    return stop
+                if self._start_record.wants_plan:
+                    from donewhen.session.planned import plan_approval  # loaded on use: most sessions have no plan
+
+                    stop = await plan_approval.approve_foreman_plan(context, crew.steps, self.gates)
+                    if stop is not None:
+                        return stop
                 return await run_ladder(context, crew.steps)
             if not self._start_record.drafts_contract and (stop := await self._approve_plan(context, crew)) is not None:
                 return stop
             from donewhen.session.planned.evaluator import Evaluator  # loaded on use: most sessions are not planned
 
             return await run_ladder(context, crew.steps, Evaluator(context, crew.evaluator).evaluate)
-
-
-async def _stop_for_plan(context: RoundContext, crew: Crew, gates: Gates) -> Stop | None:
-    from donewhen.session.planned import plan_approval  # loaded on use: most sessions have no plan
-
-    return await plan_approval.approve_foreman_plan(context, crew.steps, gates)
 
 
 @contextlib.asynccontextmanager
