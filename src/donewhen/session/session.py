@@ -31,9 +31,9 @@ from donewhen.session.loop.ladder import run_ladder
 from donewhen.session.loop.maker_trees import maker_tree
 from donewhen.session.loop.round import LadderStep
 from donewhen.session.loop.round_context import RoundContext
-from donewhen.session.loop.stop_rules import Stop
+from donewhen.session.loop.stop_rules import Stop, stop_at_gate
 from donewhen.session.outcome import STOPPED, Outcome, SessionResult
-from donewhen.session.person.gates import GateDecision, GateKind, Gates
+from donewhen.session.person.gates import GateKind, Gates
 from donewhen.session.person.questions import Questions
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.recall.session_memory import open_memory
@@ -167,11 +167,9 @@ class Session:
         state, start_record = self._log.state, self._start_record
         was_found = GateKind.CONTRACT in state.gates
         if was_found and not state.proposals and not state.change_request:
-            decision = await self.gates.ask(GateKind.CONTRACT, 0, start_record.contract.render())
-            if decision is None:
-                return self._ending.wait(reason=GateKind.CONTRACT.reason)
-            if decision is GateDecision.DENIED:
-                return await self._ending.finish(Outcome.REJECTED, "a person denied the proposed contract")
+            stop = await stop_at_gate(self.gates, GateKind.CONTRACT, 0, start_record.contract.render())
+            if stop is not None:
+                return await self._conclusion().conclude(stop)
         if start_record.drafts_contract or (was_found and (state.change_request or state.proposals)):
             async with self._round_context() as (context, crew):
                 stop = await self._approve_plan(context, crew)

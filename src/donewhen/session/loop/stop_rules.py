@@ -1,4 +1,4 @@
-"""Stop rules: why no further round is worked on. Pure rules over the session state; they change nothing."""
+"""Stop rules: why no further round is worked on. They read the session state and change nothing; one asks a person."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from donewhen.session.log.notes import Attempted
 from donewhen.session.log.state import Round, SessionState
 from donewhen.session.loop.budget import Budget
 from donewhen.session.outcome import StopKind
-from donewhen.session.person.gates import GateDecision, GateKind
+from donewhen.session.person.gates import GateDecision, GateKind, Gates
 
 
 @frozen
@@ -57,6 +57,17 @@ def _after_attempt(attempted: Attempted, is_resumed: bool) -> Stop | None:
     if attempted.stop == "model_failed":
         return Stop("model_failed", attempted.problem)
     return Stop("no_progress", attempted.problem) if attempted.stop == "silence" else None
+
+
+async def stop_at_gate(gates: Gates, kind: GateKind, number: int, detail: str) -> Stop | None:
+    """Let a person decide about a proposed contract or plan.
+
+    Return None if it is approved, or if a change is requested; else why the work may not start.
+    """
+    decision = await gates.ask(kind, number, detail)
+    if decision is None:
+        return Stop("waits", kind.reason)
+    return Stop("refused", f"a person denied the proposed {kind}") if decision is GateDecision.DENIED else None
 
 
 def claim_refused(state: SessionState, current: Round) -> bool:

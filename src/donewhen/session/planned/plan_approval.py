@@ -19,7 +19,7 @@ from donewhen.session.log.state import SessionState
 from donewhen.session.log.writer import LogWriter, StepNotebook
 from donewhen.session.loop.round import LadderStep, job_to_plan
 from donewhen.session.loop.round_context import RoundContext
-from donewhen.session.loop.stop_rules import Stop
+from donewhen.session.loop.stop_rules import Stop, stop_at_gate
 from donewhen.session.person import edited_contract
 from donewhen.session.person.gates import GateDecision, GateKind, Gates
 from donewhen.session.planned.draft_plan import PlanDrafter
@@ -36,7 +36,7 @@ async def approve_proposal(
             return None
         plan_files.refresh(drafter.log.session, state)
         kind = GateKind.CONTRACT if state.proposals[-1].contract is not None else GateKind.PLAN
-        if (stop := await _ask(gates, kind, len(state.proposals), "\n".join(detail(state)))) is not None:
+        if (stop := await stop_at_gate(gates, kind, len(state.proposals), "\n".join(detail(state)))) is not None:
             return stop
     if not state.rounds:
         _record_edits(drafter.log)
@@ -70,14 +70,6 @@ def is_green_already(state: SessionState) -> bool:
 
 def is_approved(state: SessionState, *kinds: GateKind) -> bool:
     return any(gate.kind in kinds and gate.decision == GateDecision.APPROVED for gate in state.gates.values())
-
-
-async def _ask(gates: Gates, kind: GateKind, number: int, detail: str) -> Stop | None:
-    """Let a person decide. Return None if it is approved or a change is requested, else why the work may not start."""
-    decision = await gates.ask(kind, number, detail)
-    if decision is None:
-        return Stop("waits", kind.reason)
-    return Stop("refused", f"a person denied the proposed {kind}") if decision is GateDecision.DENIED else None
 
 
 def detail(state: SessionState) -> Iterator[str]:
@@ -124,7 +116,7 @@ async def approve_foreman_plan(context: RoundContext, steps: Sequence[LadderStep
             return Stop("budget", context.budget.reached())
         context.log.move("proposed")
         number = sum(note.kind == PlanNote.KIND for note in notebook.notes())  # every plan has a gate of its own
-        if (stop := await _ask(gates, GateKind.PLAN, number, plan.rendered())) is not None:
+        if (stop := await stop_at_gate(gates, GateKind.PLAN, number, plan.rendered())) is not None:
             return stop
     notebook.write(ApprovedNote().as_note())
     return None
