@@ -7,17 +7,12 @@ from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.session.check import receipts
 from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree
 from donewhen.session.log.notes import Attempted, EditedPath, FailingCheck, Judged
-from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import Round
-from donewhen.session.log.writer import LogWriter
 from donewhen.session.loop import feedback
-from donewhen.session.recall.session_memory import SessionMemory
-from donewhen.session.workplace import Workplace
+from donewhen.session.loop.round_context import RoundContext
 
 
-async def judge_round(
-    workplace: Workplace, start_record: StartRecord, log: LogWriter, current: Round, memory: SessionMemory
-) -> None:
+async def judge_round(context: RoundContext, current: Round) -> None:
     """Judge what was made, independent of what the engine reported about it."""
     attempted = current.attempted
     assert attempted is not None  # a round is judged after its attempt
@@ -30,22 +25,20 @@ async def judge_round(
             refused_paths=attempted.refused_paths or (),
         )
     else:
-        judged = await _judged(workplace, start_record, log, attempted, memory)
-    log.write(note=judged.note(), sync=judged.green)
-    await memory.learn_from(current)
+        judged = await _judge(context, attempted)
+    context.log.write(note=judged.note(), sync=judged.green)
+    await context.memory.learn_from(current)
 
 
-async def _judged(
-    workplace: Workplace, start_record: StartRecord, log: LogWriter, attempted: Attempted, memory: SessionMemory
-) -> Judged:
+async def _judge(context: RoundContext, attempted: Attempted) -> Judged:
     began = time.monotonic()
-    contract = start_record.contract
-    tree = TreeToJudge(base=start_record.base, candidate=attempted.candidate or "", phase="round")
-    verdict = await judge_tree(workplace, contract, tree, log.emit)
-    judged = judged_note(attempted.n, verdict, contract).changed(signatures=memory.signatures(verdict))
+    contract, workplace = context.start_record.contract, context.workplace
+    tree = TreeToJudge(base=context.start_record.base, candidate=attempted.candidate or "", phase="round")
+    verdict = await judge_tree(workplace, contract, tree, context.log.emit)
+    judged = judged_note(attempted.n, verdict, contract).changed(signatures=context.memory.signatures(verdict))
     if not verdict.green:
         return judged
-    costs = receipts.ReceiptCosts.of(log.state, time.monotonic() - began)
+    costs = receipts.ReceiptCosts.of(context.log.state, time.monotonic() - began)
     return judged.changed(receipt=await receipts.receipt_text(workplace, verdict, contract, costs))
 
 

@@ -92,7 +92,7 @@ async def _run_rounds(context: RoundContext, step: LadderStep, evaluate: Evaluat
         if current.attempted is not None and current.attempted.stop == "declines":
             return Stop("declined", current.attempted.problem, code=current.attempted.code or "")
         log.move("judging")
-        await judge_round(context.workplace, context.start_record, log, current, context.memory)
+        await judge_round(context, current)
 
 
 async def _holds_work_of_others(context: RoundContext, step: LadderStep) -> bool:
