@@ -54,7 +54,7 @@ DEPEND_ON_THE_PLACE = FAST_TIER or (
     "engines/external/test_finding.py",
     "engines/native/test_native_landlock.py",
     "engines/native/test_native_tools.py",
-    "session/test_beside.py",
+    "session/test_regression_judge.py",
     "workspace/policy/test_consulting.py",
     "workspace/test_sandbox_toolchains.py",
 )
