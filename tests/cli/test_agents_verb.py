@@ -17,7 +17,7 @@ from repositories import repository
 
 KNOWN = "codex"
 SYSTEM = "/usr/bin:/bin"
-OFFERED = [name for name, one in shipped().items() if any(way.package for way in one.ways.values())]
+OFFERED = [name for name, one in shipped().items() if any(way.package for way in one.interfaces.values())]
 KEYS = [variable for one in shipped().values() for provider in one.providers for variable in provider.keys]
 
 
@@ -60,7 +60,7 @@ def write_settings(text: str) -> Path:
 
 @pytest.mark.promise("command.agents")
 def test_agents_shows_version_readiness_interface_and_governance(tmp_path: Path, programs: Path) -> None:
-    program(programs, shipped()[KNOWN].ways["cli"].program)
+    program(programs, shipped()[KNOWN].interfaces["cli"].program)
     variable = shipped()[KNOWN].providers[0].keys[0]
     answer = agents(cwd=tmp_path, programs=programs, **{variable: "sk-agents-secret"})
     head, *lines = answer.out.splitlines()
@@ -97,14 +97,14 @@ def test_agents_json_is_one_object_per_line_as_the_method_returns_it(tmp_path: P
 
 
 def test_without_a_key_agents_says_which_variable_would_help(tmp_path: Path, programs: Path) -> None:
-    program(programs, shipped()[KNOWN].ways["cli"].program)
+    program(programs, shipped()[KNOWN].interfaces["cli"].program)
     found = by_name(agents("--json", cwd=tmp_path, programs=programs))[KNOWN]
     assert found["status"] == "not_configured" and shipped()[KNOWN].providers[0].keys[0] in found["reason"]
 
 
 @pytest.mark.promise("agent.path")
 def test_a_pinned_program_is_used_and_a_broken_pin_is_reported(tmp_path: Path, programs: Path) -> None:
-    program(programs, shipped()[KNOWN].ways["cli"].program)
+    program(programs, shipped()[KNOWN].interfaces["cli"].program)
     pin = program(tmp_path, "pinned", "echo 7.7.7")
     write_settings(f'[agent.{KNOWN}]\npath = "{pin}"\n')
     found = by_name(agents("--json", cwd=tmp_path, programs=programs))[KNOWN]
@@ -143,7 +143,7 @@ def test_a_program_inside_the_repository_is_not_used_as_an_agent(tmp_path: Path)
     repo = repository(tmp_path / "repo")
     inside = repo / "bin"
     inside.mkdir()
-    program(inside, shipped()[KNOWN].ways["cli"].program, f"touch {tmp_path}/started")
+    program(inside, shipped()[KNOWN].interfaces["cli"].program, f"touch {tmp_path}/started")
     found = by_name(agents("--json", cwd=repo, programs=inside))[KNOWN]
     assert found["status"] == "missing" and "is inside the repository" in found["reason"]
     assert not (tmp_path / "started").exists()
@@ -199,7 +199,7 @@ def test_pins_and_project_settings_of_known_agents_are_accepted(tmp_path: Path, 
 
 def test_doctor_lists_agents_and_names_a_broken_pin_as_a_problem(tmp_path: Path, programs: Path) -> None:
     path = {"PATH": f"{programs}:{SYSTEM}"}
-    agent_program = program(programs, shipped()[KNOWN].ways["cli"].program)
+    agent_program = program(programs, shipped()[KNOWN].interfaces["cli"].program)
     findings = json.loads(donewhen("doctor", "--json", cwd=tmp_path, env=path).out)["findings"]
     (found,) = [one for one in findings if one["name"] == "agents"]
     assert found["ok"] and f"{KNOWN} 4.5.6 (not configured)" in found["found"]
@@ -273,7 +273,7 @@ def test_a_second_agents_call_within_half_a_minute_costs_under_three_tenths_of_a
     tmp_path: Path, programs: Path
 ) -> None:
     asked = tmp_path / "asked"
-    program(programs, shipped()[KNOWN].ways["cli"].program, f"echo . >> {asked}; echo 4.5.6")
+    program(programs, shipped()[KNOWN].interfaces["cli"].program, f"echo . >> {asked}; echo 4.5.6")
     environment = {**os.environ, "PATH": f"{programs}:{SYSTEM}"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     spent: list[float] = []

@@ -125,7 +125,7 @@ def _server_events(content: bytes) -> None:
 
 
 GIVEN: Mapping[str, tuple[Any, ...]] = {
-    "engines.external.discover.programs.mentioned": ("/home/a",),
+    "engines.external.discover.programs.mentioned_paths": ("/home/a",),
     "engines.native.tools.clip.clipped": (400, 0, 0),
     "engines.planned.plan.plan_in": ("do it", ("true",)),
     "engines.planned.plan.one_item": ((),),
@@ -241,9 +241,9 @@ NOT_FOREIGN: Mapping[str, str] = {
     "judge.protect.contents.pyproject.is_product_section": PART,
     "judge.protect.commands.package_scripts.is_used": PART,
     "memory.masking.mask": PART,
-    "engines.external.network.http1.written": OWN_WORDS,
+    "engines.external.network.http1.head_bytes": OWN_WORDS,
     "engines.external.network.endpoints.mcp_wire": OWN_WORDS,
-    "engines.external.discover.programs.lies_in": OWN_WORDS,
+    "engines.external.discover.programs.is_inside": OWN_WORDS,
     "engines.external.discover.programs.on_path": OWN_WORDS,
     "engines.external.streams.reader": OWN_WORDS,
     "engines.planned.prompts.planning": OWN_WORDS,

@@ -55,7 +55,7 @@ def repairs(agent: Real, repo: Path, home: Path) -> str:
         again = here.server.received[2].body
         assert b"it is not done" in again
         assert b"it is not done" not in here.server.received[1].body
-        resumed = not agent.terms.anew and (agent.way == "acp" or bool(agent.terms.resume))
+        resumed = agent.terms.may_resume and (agent.way == "acp" or bool(agent.terms.resume))
         assert (b"FIRST ROUND" in again) == resumed, "it remembers exactly where its profile says that it goes on"
         assert (b"Earlier work on this task" in again) != resumed, "and is told the task again where not"
         assert b"say right" in again

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from donewhen.engines.external.discover.profile import AgentProvider, ProfileFile, filled
+from donewhen.engines.external.discover.profile import AgentProvider, ProfileFile, fill
 from real_agents.processes import deaths, kill_all, marked, waited
 from real_agents.scenery import Real, scripted
 from repositories import repository
@@ -58,7 +58,7 @@ def _started(agent: Real, repo: Path, config: Path, gateway: str) -> subprocess.
     config.mkdir(exist_ok=True)
     words = [*way.argv, *way.turns, *way.model, *way.task]
     return subprocess.Popen(
-        [agent.installed(), *(filled(word, values) for word in words)],
+        [agent.installed(), *(fill(word, values) for word in words)],
         cwd=repo,
         env=_variables(agent, provider, values),
         stdin=subprocess.DEVNULL,
@@ -71,16 +71,16 @@ def _started(agent: Real, repo: Path, config: Path, gateway: str) -> subprocess.
 def _variables(agent: Real, provider: AgentProvider, values: Mapping[str, str]) -> dict[str, str]:
     given = {name: os.environ[name] for name in ("HOME", "PATH")}
     own = {**agent.profile.env, **agent.terms.env, **provider.env}
-    return {**given, **{name: filled(one, values) for name, one in own.items()}}
+    return {**given, **{name: fill(one, values) for name, one in own.items()}}
 
 
 def _text(file: ProfileFile, values: Mapping[str, str]) -> str:
     if file.json is None:
-        return filled(file.text, values)
+        return fill(file.text, values)
     whole: dict[str, Any] = {}
     for part in (file.json, file.turns, file.gateway, file.model):
         _merge(whole, part or {})
-    return filled(json.dumps(whole), values).replace(f'"{TURNS}"', str(TURNS))
+    return fill(json.dumps(whole), values).replace(f'"{TURNS}"', str(TURNS))
 
 
 def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:

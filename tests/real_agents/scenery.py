@@ -63,7 +63,7 @@ class Real:
     @property
     def terms(self) -> AgentInterface:
         """The entry of this interface in its profile."""
-        return self.profile.ways[self.way]
+        return self.profile.interfaces[self.way]
 
     def installed(self) -> Path:
         """Return its program; without it the test is not run."""

@@ -18,7 +18,7 @@ import fake_agent
 from donewhen.engines.external.acp.client import AcpAgent, AcpOptions
 from donewhen.engines.external.acp.json_rpc import ExitInfo
 from donewhen.engines.external.agent import AgentReport, AgentTask, PermissionRequest, Permit
-from donewhen.engines.external.agent_events import Happening, RawLine
+from donewhen.engines.external.agent_events import AgentEvent, RawLine
 
 LONGEST_LINE = 64 << 20
 FAKE = (sys.executable, str(Path(fake_agent.__file__).parent), "--acp", "--script")
@@ -46,7 +46,7 @@ class ProcessPipe:
         except anyio.IncompleteRead:
             raise anyio.EndOfStream from None
 
-    async def ended(self) -> ExitInfo:
+    async def wait_ended(self) -> ExitInfo:
         code = await self._process.wait()
         return ExitInfo(code if code >= 0 else 128 - code, self._stderr.read_text().strip())
 
@@ -55,7 +55,7 @@ class ProcessPipe:
 class Told:
     """The events of an agent, and what it was sent."""
 
-    happenings: list[Happening] = field(default_factory=list[Happening])
+    happenings: list[AgentEvent] = field(default_factory=list[AgentEvent])
     sent: list[Any] = field(default_factory=list[Any])
     wishes: list[PermissionRequest] = field(default_factory=list[PermissionRequest])
 
@@ -64,7 +64,7 @@ class Told:
         return [one.value for one in self.happenings if isinstance(one, RawLine)]
 
     @property
-    def news(self) -> list[Happening]:
+    def news(self) -> list[AgentEvent]:
         return [one for one in self.happenings if not isinstance(one, RawLine)]
 
     def params(self, method: str) -> list[Any]:

@@ -21,7 +21,7 @@ def robo(**changes: object) -> Profile:
     known: dict[str, object] = {
         "name": "robo",
         "title": "Robo",
-        "ways": {
+        "interfaces": {
             "cli": AgentInterface(program="robo", argv=(), package="apt install robo", counted="all of it by nobody")
         },
         "providers": (MODEL_MAKER,),

@@ -99,7 +99,7 @@ async def proxying(
     async with anyio.create_task_group() as tasks:
 
         async def serve() -> None:
-            await serve_proxy(listener, rules, door.note, outside=real or door.world.outside, limits=limits)
+            await serve_proxy(listener, rules, door.note, dialer=real or door.world.outside, limits=limits)
 
         tasks.start_soon(serve)
         with anyio.fail_after(PATIENCE_SECS):

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from donewhen.engines.external import streams
-from donewhen.engines.external.agent_events import AgentStopped, AgentTotals, Happening
+from donewhen.engines.external.agent_events import AgentEvent, AgentStopped, AgentTotals
 from donewhen.engines.external.run.cli_agent import JsonLine, LineSplitter
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -30,10 +30,10 @@ def bytes_of(shape: str, case: str) -> bytes:
     return (RECORDED / shape / f"{case}.jsonl").read_bytes()
 
 
-def heard(shape: str, printed: bytes, exit_code: int | None = 0, stderr: str = "") -> list[Happening]:
+def heard(shape: str, printed: bytes, exit_code: int | None = 0, stderr: str = "") -> list[AgentEvent]:
     """Return what a reader makes of a complete invocation."""
     reader, lines = streams.reader(shape), LineSplitter()
-    happened: list[Happening] = []
+    happened: list[AgentEvent] = []
     for line in (*lines.feed(printed), *lines.end()):
         happened += reader.value(line.value) if isinstance(line, JsonLine) else reader.text(line.text)
     return [*happened, *reader.end(exit_code, stderr)]
@@ -48,7 +48,7 @@ def anything() -> st.SearchStrategy[Any]:
     )
 
 
-def claims(shape: str, values: list[Any], text: str, exit_code: int | None) -> list[Happening]:
+def claims(shape: str, values: list[Any], text: str, exit_code: int | None) -> list[AgentEvent]:
     """Return what a reader takes for an end or a sum in any output."""
     reader = streams.reader(shape)
     happened = [one for value in values for one in reader.value(value)]

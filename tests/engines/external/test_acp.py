@@ -9,6 +9,7 @@ from acp_process import Place
 
 from donewhen.engines.external.agent import AgentReport, PermissionRequest
 from donewhen.engines.external.agent_events import (
+    AgentEvent,
     AgentProblem,
     AgentStarted,
     AgentStopped,
@@ -17,7 +18,6 @@ from donewhen.engines.external.agent_events import (
     AgentToolResult,
     AgentTotals,
     AgentTurn,
-    Happening,
 )
 from donewhen.errors import NeedsPerson
 from donewhen.model.interface import Usage
@@ -110,7 +110,7 @@ async def test_an_exception_in_a_listener_stops_the_agent(place: Place) -> None:
     class Enough(Exception):
         pass
 
-    def hear(happening: Happening) -> None:
+    def hear(happening: AgentEvent) -> None:
         if isinstance(happening, AgentTurn):
             raise Enough
 
@@ -262,7 +262,7 @@ async def test_values_that_an_agent_does_not_report_stay_unknown(place: Place) -
         ("boredom", AgentProblem("agent", "the agent stopped for an unknown reason: 'boredom'")),
     ],
 )
-async def test_every_stop_reason_is_reported_as_such(place: Place, reason: str, heard: Happening) -> None:
+async def test_every_stop_reason_is_reported_as_such(place: Place, reason: str, heard: AgentEvent) -> None:
     report = await place.work([], {"session/prompt": {"result": {"stopReason": reason}}})
     assert report.end == "stopped"
     assert place.told.news[-1] == heard

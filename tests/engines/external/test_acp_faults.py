@@ -12,13 +12,13 @@ from acp_process import Place
 from donewhen.engines.external.acp.client import AcpAgent, AcpOptions
 from donewhen.engines.external.agent import AgentReport, PermissionRequest
 from donewhen.engines.external.agent_events import (
+    AgentEvent,
     AgentProblem,
     AgentStopped,
     AgentText,
     AgentToolCall,
     AgentToolResult,
     AgentTotals,
-    Happening,
     RawLine,
 )
 from donewhen.model.interface import Usage
@@ -189,7 +189,7 @@ async def test_a_cancelled_task_is_first_cancelled_through_the_protocol(place: P
 
     with anyio.CancelScope() as scope:
 
-        def hear(happening: Happening) -> None:
+        def hear(happening: AgentEvent) -> None:
             heard.append(happening)
             if isinstance(happening, RawLine) and "in_progress" in str(happening.value):
                 scope.cancel()
@@ -223,7 +223,7 @@ async def test_an_agent_that_ignores_a_cancel_is_killed_soon(place: Place) -> No
     """It would hang without end and ignores us: if we waited for it, this test would hang too."""
     with anyio.CancelScope() as scope:
 
-        def hear(happening: Happening) -> None:
+        def hear(happening: AgentEvent) -> None:
             if isinstance(happening, AgentToolCall):
                 scope.cancel()
 

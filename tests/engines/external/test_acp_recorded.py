@@ -19,6 +19,7 @@ from donewhen.engines.external.acp.client import AcpAgent, AcpOptions
 from donewhen.engines.external.acp.json_rpc import ExitInfo, Pipe
 from donewhen.engines.external.agent import AgentTask
 from donewhen.engines.external.agent_events import (
+    AgentEvent,
     AgentProblem,
     AgentStarted,
     AgentStopped,
@@ -27,7 +28,6 @@ from donewhen.engines.external.agent_events import (
     AgentToolResult,
     AgentTotals,
     AgentTurn,
-    Happening,
 )
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +67,7 @@ class Replay:
             raise anyio.EndOfStream
         return json.dumps(self._left.pop(0)["agent"]).encode()
 
-    async def ended(self) -> ExitInfo:
+    async def wait_ended(self) -> ExitInfo:
         return ExitInfo(0)
 
     @asynccontextmanager
@@ -75,7 +75,7 @@ class Replay:
         yield self
 
 
-def short(one: Happening) -> str:
+def short(one: AgentEvent) -> str:
     match one:
         case AgentText(text):
             return f"says {text[:20].strip()}"

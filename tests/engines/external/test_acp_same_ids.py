@@ -1,13 +1,13 @@
 """Protocol calls with reused ids: models give ids and need not give new ones."""
 
 from donewhen.engines.external.acp.updates import UpdateReader
-from donewhen.engines.external.agent_events import AgentToolCall, AgentToolResult, AgentTurn, Happening
+from donewhen.engines.external.agent_events import AgentEvent, AgentToolCall, AgentToolResult, AgentTurn
 
 
-def told(*updates: tuple[str, str]) -> list[Happening]:
+def told(*updates: tuple[str, str]) -> list[AgentEvent]:
     """Updates of one call, each a kind and a status."""
     reader = UpdateReader()
-    happened: list[Happening] = []
+    happened: list[AgentEvent] = []
     for kind, status in updates:
         about = {"toolCallId": "call_0", "kind": "execute", "rawInput": {"command": "x"}, "status": status}
         happened += reader.update({"sessionUpdate": kind, **about})

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from donewhen.engines.external.acp.client import answer_to, wish_of
+from donewhen.engines.external.acp.client import permission_answer, permission_request
 from donewhen.engines.external.acp.updates import UpdateReader, usage_of
 from donewhen.engines.external.agent import PermissionRequest
 from donewhen.engines.external.agent_events import (
+    AgentEvent,
     AgentText,
     AgentToolCall,
     AgentToolResult,
     AgentTotals,
     AgentTurn,
-    Happening,
 )
 from donewhen.model.interface import Usage
 from tiers import examples
@@ -62,10 +62,10 @@ def done(id: str) -> Mapping[str, Any]:
     return news(id, status="completed", content=[{"type": "content", "content": {"type": "text", "text": "ok"}}])
 
 
-def heard(updates: Sequence[Mapping[str, Any]], result: Mapping[str, Any] | None = None) -> list[Happening]:
+def heard(updates: Sequence[Mapping[str, Any]], result: Mapping[str, Any] | None = None) -> list[AgentEvent]:
     reader = UpdateReader()
     happenings = [one for update in updates for one in reader.update(update)]
-    return [*happenings, *(reader.end(result) if result is not None else reader.break_off())]
+    return [*happenings, *(reader.end(result) if result is not None else reader.end_early())]
 
 
 def turns(updates: Sequence[Mapping[str, Any]]) -> int:
@@ -124,23 +124,23 @@ def test_a_call_of_an_unknown_kind_is_named_by_its_title() -> None:
 def test_content_of_a_permission_request_is_not_the_result_of_the_call() -> None:
     reader = UpdateReader()
     shown = [{"type": "content", "content": {"type": "text", "text": "would run in /r"}}]
-    asked = list(reader.asked_leave({"toolCallId": "1", "kind": "execute", "title": "ls", "content": shown}))
+    asked = list(reader.permission_asked({"toolCallId": "1", "kind": "execute", "title": "ls", "content": shown}))
     assert asked == [AgentToolCall("1", "execute", {"title": "ls"})]
     assert next(iter(reader.update(news("1", status="completed", content=[])))) == AgentToolResult("1", True, "")
 
 
 def test_a_refused_call_without_updates_has_failed_before_the_next_text() -> None:
     reader = UpdateReader()
-    list(reader.asked_leave({"toolCallId": "1", "kind": "edit"}))
-    reader.refused("1")
+    list(reader.permission_asked({"toolCallId": "1", "kind": "edit"}))
+    reader.mark_refused("1")
     assert list(reader.update(said("Then not."))) == [AgentToolResult("1", False, "refused"), AgentTurn()]
-    assert list(reader.break_off()) == [AgentText("Then not."), AgentTurn()]
+    assert list(reader.end_early()) == [AgentText("Then not."), AgentTurn()]
 
 
 def test_a_refused_call_with_updates_fails_with_their_text() -> None:
     reader = UpdateReader()
-    list(reader.asked_leave({"toolCallId": "1", "kind": "edit"}))
-    reader.refused("1")
+    list(reader.permission_asked({"toolCallId": "1", "kind": "edit"}))
+    reader.mark_refused("1")
     came = list(reader.update(news("1", status="failed", rawOutput="you said no")))
     assert came == [AgentToolResult("1", False, "you said no"), AgentTurn()]
 
@@ -237,7 +237,7 @@ def test_another_currency_is_not_read_as_dollars(cost: Any) -> None:
     ],
 )
 def test_a_permission_request_is_read_from_any_of_its_forms(asked: Mapping[str, Any], wish: PermissionRequest) -> None:
-    assert wish_of(asked) == PermissionRequest(
+    assert permission_request(asked) == PermissionRequest(
         wish.tool, wish.kind, wish.command, wish.paths, asked.get("rawInput", {})
     )
 
@@ -252,7 +252,7 @@ OPTION = st.fixed_dictionaries(
 
 @given(st.lists(OPTION, max_size=6), st.booleans())
 def test_no_answer_permits_more_than_one_call_or_breaks_the_policy(options: Any, granted: bool) -> None:
-    outcome = answer_to(options, granted)["outcome"]
+    outcome = permission_answer(options, granted)["outcome"]
     if outcome["outcome"] == "selected":
         kinds = {one["kind"] for one in options if one["optionId"] == outcome["optionId"]}
         assert kinds & ({"allow_once"} if granted else set()) or kinds & {"reject_once", "reject_always"}
@@ -260,9 +260,9 @@ def test_no_answer_permits_more_than_one_call_or_breaks_the_policy(options: Any,
 
 def test_a_request_that_offers_only_permanent_permission_is_refused() -> None:
     always = {"optionId": "a", "kind": "allow_always"}
-    assert answer_to([always], True) == {"outcome": {"outcome": "cancelled"}}
+    assert permission_answer([always], True) == {"outcome": {"outcome": "cancelled"}}
     refusal = {"optionId": "r", "kind": "reject_once"}
-    assert answer_to([always, refusal], True) == {"outcome": {"outcome": "selected", "optionId": "r"}}
+    assert permission_answer([always, refusal], True) == {"outcome": {"outcome": "selected", "optionId": "r"}}
 
 
 # -- any message --
@@ -274,8 +274,8 @@ def test_no_message_of_an_agent_makes_the_reader_raise(updates: Any, result: Any
     reader = UpdateReader()
     for update in updates:
         list(reader.update(update))
-        list(reader.asked_leave(update))
-        wish_of(update)
+        list(reader.permission_asked(update))
+        permission_request(update)
     happenings = list(reader.end(result))
     called = [one.id for one in happenings if isinstance(one, AgentToolCall)]
     assert len(called) == len(set(called))

@@ -30,7 +30,7 @@ def test_the_table_of_agents_is_not_stale() -> None:
 def test_every_installable_agent_is_in_the_table_with_all_interfaces() -> None:
     page = (ROOT / "docs" / "agents.md").read_text()
     for one in shipped().values():
-        for kind, way in one.ways.items():
+        for kind, way in one.interfaces.items():
             if way.package:
                 assert f"| `{one.name}` | {kind} | `{way.program}` |" in page
 

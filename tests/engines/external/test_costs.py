@@ -50,7 +50,7 @@ def test_a_sum_of_the_whole_conversation_does_not_count_what_was_paid_before() -
     counted = costs(purse, earlier=Usage(800, 50))
     counted.total(AgentTotals(Usage(900, 60), with_earlier=True))
     assert purse.tokens == 110
-    assert counted.of_the_conversation == Usage(900, 60)
+    assert counted.conversation_usage == Usage(900, 60)
 
 
 @pytest.mark.parametrize("turn", [AgentTurn(), AgentTurn(Usage(5, 5))])

@@ -17,13 +17,13 @@ import pytest
 
 import fake_agent
 from donewhen.engines.external.agent_events import (
+    AgentEvent,
     AgentProblem,
     AgentText,
     AgentToolCall,
     AgentToolResult,
     AgentTotals,
     AgentTurn,
-    Happening,
 )
 from donewhen.engines.external.streams import reader
 from fake_agent.voices import VOICES
@@ -57,10 +57,10 @@ def said(cwd: Path, *steps: Mapping[str, Any]) -> str:
     return ran.stdout.decode()
 
 
-def heard(cwd: Path, shape: str, *steps: Mapping[str, Any]) -> list[Happening]:
+def heard(cwd: Path, shape: str, *steps: Mapping[str, Any]) -> list[AgentEvent]:
     """Return what the reader of a stream makes of it."""
     ran, reads = run(cwd, [steps], "--stream", shape), reader(shape)
-    happenings: list[Happening] = []
+    happenings: list[AgentEvent] = []
     for line in ran.stdout.decode().splitlines():
         try:
             happenings += reads.value(json.loads(line))
@@ -69,7 +69,7 @@ def heard(cwd: Path, shape: str, *steps: Mapping[str, Any]) -> list[Happening]:
     return [*happenings, *reads.end(ran.returncode, ran.stderr.decode())]
 
 
-def the(kind: type[Any], happenings: list[Happening]) -> list[Any]:
+def the(kind: type[Any], happenings: list[AgentEvent]) -> list[Any]:
     return [one for one in happenings if isinstance(one, kind)]
 
 
@@ -95,14 +95,14 @@ def test_a_command_and_its_result_are_read_from_every_stream(tmp_path: Path, sha
 def test_a_refused_key_is_read_as_a_sign_in_problem(tmp_path: Path, shape: str) -> None:
     complaints = the(AgentProblem, heard(tmp_path, shape, {"unauthorized": True}))
     assert complaints
-    assert {one.trouble for one in complaints} == {"sign_in"}
+    assert {one.kind for one in complaints} == {"sign_in"}
 
 
 @pytest.mark.parametrize("shape", TELLING)
 def test_an_error_is_read_as_the_agent_s_own(tmp_path: Path, shape: str) -> None:
     complaints = the(AgentProblem, heard(tmp_path, shape, {"error": "it broke"}))
     assert complaints
-    assert {one.trouble for one in complaints} == {"agent"}
+    assert {one.kind for one in complaints} == {"agent"}
     assert any("it broke" in one.message for one in complaints)
 
 

@@ -157,7 +157,7 @@ async def test_numbers_in_a_help_text_are_not_a_version(scene: Scene, tmp_path: 
     scene.path = [environment / "bin"]
     asked = robo(
         version=("--help",),
-        ways={"cli": AgentInterface(program="robo", argv=(), package="pip install -U My-Robo more")},
+        interfaces={"cli": AgentInterface(program="robo", argv=(), package="pip install -U My-Robo more")},
     )
     assert (await scene.one(asked)).version == ""
     (environment / "lib" / "python3.11" / "site-packages" / "my_robo-2.4.6.dist-info").mkdir(parents=True)
@@ -225,22 +225,22 @@ async def test_relative_entries_of_path_are_not_searched(
 async def test_the_preferred_interface_is_used_if_its_program_runs_and_else_the_other(
     scene: Scene, programs: Path
 ) -> None:
-    ways = {
+    interfaces = {
         "acp": AgentInterface(program="robo-acp", argv=(), governance="full"),
         "cli": AgentInterface(program="robo", argv=(), package="apt install robo"),
     }
-    assert "apt install robo" in (await scene.one(robo(ways=ways))).reason
+    assert "apt install robo" in (await scene.one(robo(interfaces=interfaces))).reason
     program(programs)
-    assert (await scene.one(robo(ways=ways))).way == "cli"
+    assert (await scene.one(robo(interfaces=interfaces))).way == "cli"
     program(programs, name="robo-acp")
-    found = await scene.one(robo(ways=ways))
+    found = await scene.one(robo(interfaces=interfaces))
     assert (found.way, found.governance) == ("acp", "full")
 
 
 @pytest.mark.parametrize(("name", "way"), [("robo", "cli"), ("robo-acp", "acp"), ("my-own-build", "cli")])
 async def test_a_pin_uses_the_interface_of_its_program(scene: Scene, tmp_path: Path, name: str, way: str) -> None:
-    ways = {"acp": AgentInterface(program="robo-acp", argv=()), "cli": AgentInterface(program="robo", argv=())}
-    assert (await scene.one(robo(ways=ways), program(tmp_path / "pins", name=name))).way == way
+    interfaces = {"acp": AgentInterface(program="robo-acp", argv=()), "cli": AgentInterface(program="robo", argv=())}
+    assert (await scene.one(robo(interfaces=interfaces), program(tmp_path / "pins", name=name))).way == way
 
 
 # -- agents that are a command --
@@ -280,10 +280,10 @@ TRICKY = 'it\'s "quoted"; touch x\n$(touch y) `touch z` {model}'
 
 @pytest.mark.parametrize("command", ["printf %s {task}", "printf %s '{task}'", 'true && printf %s "{task}" | cat'])
 def test_a_command_gets_any_task_text_as_one_argument(tmp_path: Path, command: str) -> None:
-    way = profiles.custom("mine", command).ways["cli"]
+    way = profiles.custom("mine", command).interfaces["cli"]
     known = {"task": TRICKY}
-    argv = [way.program, *(profiles.filled(word, known) for word in way.argv)]
-    environment = {name: profiles.filled(value, known) for name, value in way.env.items()}
+    argv = [way.program, *(profiles.fill(word, known) for word in way.argv)]
+    environment = {name: profiles.fill(value, known) for name, value in way.env.items()}
     ran = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, check=True)
     assert ran.stdout.decode() == TRICKY
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.engines.external.discover.profile import AgentProvider, SignIn
-from donewhen.engines.external.discover.readiness import ModelChoice, keyed, readiness
+from donewhen.engines.external.discover.readiness import ModelChoice, provider_with_key, readiness
 
 PAST, FUTURE = BEGAN - 60, BEGAN + 60
 OTHER = AgentProvider(name="anthropic", keys=("ANTHROPIC_API_KEY",))
@@ -90,10 +90,16 @@ def test_an_agent_that_needs_neither_is_ready(home: Path) -> None:
 def test_where_the_settings_name_a_provider_no_key_of_another_counts(home: Path) -> None:
     both = robo(providers=(OTHER, MODEL_MAKER), sign_in=SignIn())
     keys = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"}
-    assert keyed(both, keys) == keyed(both, keys, ModelChoice("auto")) == (OTHER, "ANTHROPIC_API_KEY")
-    assert keyed(both, keys, ModelChoice("openai")) == keyed(both, keys, ModelChoice("openai-chat"))
-    assert keyed(both, keys, ModelChoice("openai")) == (MODEL_MAKER, "OPENAI_API_KEY")
-    assert keyed(both, {"ANTHROPIC_API_KEY": "a"}, ModelChoice("openai")) is None
+    assert (
+        provider_with_key(both, keys)
+        == provider_with_key(both, keys, ModelChoice("auto"))
+        == (OTHER, "ANTHROPIC_API_KEY")
+    )
+    assert provider_with_key(both, keys, ModelChoice("openai")) == provider_with_key(
+        both, keys, ModelChoice("openai-chat")
+    )
+    assert provider_with_key(both, keys, ModelChoice("openai")) == (MODEL_MAKER, "OPENAI_API_KEY")
+    assert provider_with_key(both, {"ANTHROPIC_API_KEY": "a"}, ModelChoice("openai")) is None
 
 
 def test_a_server_of_the_users_own_needs_no_key_where_its_provider_is_named(home: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.engines.external.acp.in_sandbox import INPUT, SandboxPipe
-from donewhen.engines.external.run.config_files import put
+from donewhen.engines.external.run.config_files import write_file
 
 pytestmark = pytest.mark.anyio
 VICTIM = "a file of the user's"
@@ -66,7 +66,7 @@ def test_files_left_by_an_agent_are_replaced_and_nothing_else_is_changed(
     own: Path, victim: Path, trap: Callable[[Path, Path], None]
 ) -> None:
     trap(own, victim)
-    put(own, "conf/file", "ours")
+    write_file(own, "conf/file", "ours")
     assert (own / "conf" / "file").read_text() == "ours"
     assert not (own / "conf").is_symlink()
     assert victim.read_text() == VICTIM
@@ -91,7 +91,7 @@ async def test_messages_to_an_agent_go_to_its_pipe_even_if_the_path_changed(own:
     by_its_path = os.open(own / INPUT, os.O_WRONLY | os.O_NONBLOCK)
     assert os.path.samestat(os.fstat(by_its_path), os.stat(victim))  # the target without the descriptor
     os.close(by_its_path)
-    pipe.take(b"I am up\n")
+    pipe.add_output(b"I am up\n")
     await pipe.send(b"hello\n")
     assert os.read(reader, 99) == b"hello\n"
     pipe.close_input()

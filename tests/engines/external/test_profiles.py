@@ -52,14 +52,14 @@ def test_every_preferred_agent_has_a_profile() -> None:
 def test_a_profile_names_its_tested_version_and_who_counts_turns(profile: Profile) -> None:
     assert profile.title
     assert re.search(r"\d+\.\d+", profile.tried)
-    assert profile.ways
-    for way in profile.ways.values():
+    assert profile.interfaces
+    for way in profile.interfaces.values():
         assert way.counted
         assert way.governance in GOVERNANCE
 
 
 def test_every_command_line_has_a_stream_reader_and_gets_the_task(profile: Profile) -> None:
-    way = profile.ways.get("cli")
+    way = profile.interfaces.get("cli")
     if way is not None:
         assert way.stream in streams.SHAPES
         assert streams.reader(way.stream)
@@ -67,7 +67,7 @@ def test_every_command_line_has_a_stream_reader_and_gets_the_task(profile: Profi
 
 
 def test_only_an_interface_that_asks_for_permission_is_fully_governed(profile: Profile) -> None:
-    assert {kind for kind, way in profile.ways.items() if way.governance == "full"} <= {"acp"}
+    assert {kind for kind, way in profile.interfaces.items() if way.governance == "full"} <= {"acp"}
 
 
 def test_an_agent_gets_only_a_placeholder_key(profile: Profile) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.engines.external.discover.programs import mentioned
+from donewhen.engines.external.discover.programs import mentioned_paths
 
 
 @pytest.fixture
@@ -29,4 +29,4 @@ def home(tmp_path: Path) -> Path:
 )
 def test_an_existing_program_named_by_its_full_path_is_found(home: Path, command: str, found: list[str]) -> None:
     expected = [str(home / name) for name in found]
-    assert mentioned(command.replace("@", str(home)), str(home)) == expected
+    assert mentioned_paths(command.replace("@", str(home)), str(home)) == expected

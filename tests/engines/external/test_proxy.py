@@ -23,7 +23,7 @@ from proxy_world import (
     spoiled,
 )
 
-from donewhen.engines.external.network.dial import OUTSIDE, Dialer
+from donewhen.engines.external.network.dial import DIALER, Dialer
 from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.network.listener import ConnectionLimits
 
@@ -130,18 +130,18 @@ async def test_a_peer_that_does_not_read_fills_kernel_buffers_and_not_ours() -> 
 
 
 async def test_a_disconnected_client_ends_the_connection_to_the_host() -> None:
-    over = anyio.Event()
+    is_over = anyio.Event()
 
     async def hear_out(stream: anyio.abc.ByteStream) -> None:
         await everything(stream)
-        over.set()
+        is_over.set()
 
     async with serving_tcp(hear_out) as port:
         rules, world = service(port)
         async with proxying(rules, world) as door:
             async with door.tunnel(f"service.example:{port}"):
                 pass
-            await over.wait()
+            await is_over.wait()
             assert (await door.entry()).verdict == "allowed"
 
 
@@ -177,7 +177,7 @@ async def test_a_name_without_an_address_is_reported() -> None:
 async def test_a_named_service_of_this_machine_is_reached_by_the_real_resolver() -> None:
     async with a_host() as host:
         rules = Rules(targets=frozenset({("localhost", host.port)}))
-        async with proxying(rules, real=OUTSIDE) as door:
+        async with proxying(rules, real=DIALER) as door:
             head = b"GET http://localhost:%d/x?y HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % (host.port, host.port)
             assert (await door.ask(head)).endswith(b"hello")
     assert host.heard.startswith(b"GET /x?y HTTP/1.1\r\nhost: localhost:")

@@ -22,7 +22,7 @@ from proxy_world import (
     proxying,
 )
 
-from donewhen.engines.external.network.dial import OUTSIDE
+from donewhen.engines.external.network.dial import DIALER
 from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.network.proxy import ConnectionLog, serve_proxy
 
@@ -80,7 +80,7 @@ async def test_the_loopback_is_refused_in_every_spelling(host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as daemon:
         port = daemon.getsockname()[1]
         for rules in (RULES, Rules(anything_public=True, ports=(port,))):
-            async with proxying(rules, real=OUTSIDE) as door:
+            async with proxying(rules, real=DIALER) as door:
                 assert (await door.ask(connect_to(f"{host}:{port}"))).startswith(b"HTTP/1.1 403 ")
                 assert (await door.entry()).verdict == "refused"
         assert_nobody_called(daemon)
@@ -263,11 +263,11 @@ async def test_with_empty_rules_the_proxy_refuses_every_host() -> None:
 async def test_the_proxy_connects_to_a_local_port_only_if_it_is_named(host: str) -> None:
     async with a_host() as daemon:
         for rules in (RULES, Rules(anything_public=True, ports=(daemon.port,))):
-            async with proxying(rules, real=OUTSIDE) as door:
+            async with proxying(rules, real=DIALER) as door:
                 assert (await door.ask(connect_to(f"{host}:{daemon.port}")))[:12] != b"HTTP/1.1 200"
         assert daemon.heard == b""
         named = Rules(targets=frozenset({("127.0.0.1", daemon.port)}))
-        async with proxying(named, real=OUTSIDE) as door, door.tunnel(f"127.0.0.1:{daemon.port}") as (stream, _):
+        async with proxying(named, real=DIALER) as door, door.tunnel(f"127.0.0.1:{daemon.port}") as (stream, _):
             await stream.send(b"x")
             assert await everything(stream) == daemon.answer
 

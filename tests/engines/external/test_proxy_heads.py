@@ -93,7 +93,7 @@ def test_any_bytes_are_a_head_of_the_grammar_or_refused(data: bytes) -> None:
 
 
 def again(head: RequestHead) -> bytes:
-    return http1.written(f"{head.method} {head.target} HTTP/1.{head.minor}", head.fields)
+    return http1.head_bytes(f"{head.method} {head.target} HTTP/1.{head.minor}", head.fields)
 
 
 @given(st.binary(max_size=100) | almost_heads.map(lambda data: b"HTTP/1.1 200 OK\r\n" + data))

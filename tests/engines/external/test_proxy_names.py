@@ -111,41 +111,41 @@ def test_a_port_is_required_and_must_be_valid(text: str) -> None:
 @pytest.mark.parametrize("rules", [Rules(), Rules(hosts=()), Rules(ports=(443,))])
 def test_empty_rules_allow_nothing(rules: Rules) -> None:
     for host in ("example.com", "127.0.0.1", "localhost", "1.1.1.1", "::1"):
-        assert not rules.verdict(host, 443).allowed
-    assert Rules(hosts=("example.com",)).verdict("example.com", 443).allowed
+        assert not rules.decide(host, 443).allowed
+    assert Rules(hosts=("example.com",)).decide("example.com", 443).allowed
 
 
 def test_a_name_allows_itself_and_a_star_only_its_subdomains() -> None:
     rules = Rules(hosts=("Exact.Example.", "*.below.example"))
     allowed = {"exact.example", "a.below.example", "a.b.below.example"}
     others = {"a.exact.example", "below.example", "evilbelow.example", "below.example.evil", "example"}
-    assert {host for host in allowed | others if rules.verdict(host, 443).allowed} == allowed
+    assert {host for host in allowed | others if rules.decide(host, 443).allowed} == allowed
 
 
 def test_the_reason_of_a_refusal_names_the_host() -> None:
-    assert Rules().verdict("evil.example", 443).reason == "evil.example is not a host that this agent may reach"
+    assert Rules().decide("evil.example", 443).reason == "evil.example is not a host that this agent may reach"
 
 
 def test_only_the_allowed_ports_of_a_host_are_reachable() -> None:
     rules = Rules(hosts=("a.example",), ports=(443,))
-    assert rules.verdict("a.example", 443).allowed
-    assert "port 80" in rules.verdict("a.example", 80).reason
-    assert not Rules(anything_public=True).verdict("a.example", 22).allowed
+    assert rules.decide("a.example", 443).allowed
+    assert "port 80" in rules.decide("a.example", 80).reason
+    assert not Rules(anything_public=True).decide("a.example", 22).allowed
 
 
 def test_an_endpoint_is_allowed_with_its_port_alone_and_may_be_private() -> None:
     rules = Rules(targets=frozenset({("LocalHost", 8080), ("::1", 9)}))
-    found = rules.verdict("localhost", 8080)
+    found = rules.decide("localhost", 8080)
     assert found.allowed and found.private and found.writes
-    assert rules.verdict("::1", 9).allowed
-    assert not rules.verdict("localhost", 8081).allowed
-    assert not rules.verdict("127.0.0.1", 8080).allowed
+    assert rules.decide("::1", 9).allowed
+    assert not rules.decide("localhost", 8081).allowed
+    assert not rules.decide("127.0.0.1", 8080).allowed
 
 
 def test_an_allowed_host_may_not_be_private_or_receive_unencrypted_writes() -> None:
-    found = Rules(hosts=("a.example",)).verdict("a.example", 80)
+    found = Rules(hosts=("a.example",)).decide("a.example", 80)
     assert found.allowed and not found.private and not found.writes
-    found = Rules(anything_public=True).verdict("b.example", 80)
+    found = Rules(anything_public=True).decide("b.example", 80)
     assert found.allowed and not found.private and found.writes
 
 
@@ -156,4 +156,4 @@ def test_a_rule_that_names_no_host_is_refused_in_one_line(host: str) -> None:
 
 
 def test_a_rule_in_letters_of_another_alphabet_means_its_punycode() -> None:
-    assert Rules(hosts=("*.bücher.example",)).verdict("www.xn--bcher-kva.example", 443).allowed
+    assert Rules(hosts=("*.bücher.example",)).decide("www.xn--bcher-kva.example", 443).allowed

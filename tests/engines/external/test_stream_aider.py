@@ -32,7 +32,7 @@ def test_a_refused_key_is_a_problem_although_the_exit_code_is_zero() -> None:
     began, complained = heard("aider", bytes_of("aider", "unauthorized"), exit_code=0)
     assert began == AgentStarted(model="fake-model")
     assert isinstance(complained, AgentProblem)
-    assert complained.trouble == "sign_in"
+    assert complained.kind == "sign_in"
 
 
 def test_an_error_followed_by_an_answer_is_not_reported() -> None:

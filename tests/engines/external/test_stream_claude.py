@@ -29,13 +29,13 @@ def test_a_success_is_reported_turn_by_turn_and_summed_up_at_the_end() -> None:
     began, *rest = heard("claude", bytes_of("claude", "success"))
     assert isinstance(began, AgentStarted)
     assert len(began.conversation) == 36
-    written = next(one.text for one in rest if isinstance(one, AgentToolResult))
-    assert written.startswith("File created successfully at: /repo/hello.txt")
+    head_bytes = next(one.text for one in rest if isinstance(one, AgentToolResult))
+    assert head_bytes.startswith("File created successfully at: /repo/hello.txt")
     assert rest == [
         TURN,
         AgentText("I write the file."),
         AgentToolCall("call_0_0", "Write", WRITE),
-        AgentToolResult("call_0_0", True, written),
+        AgentToolResult("call_0_0", True, head_bytes),
         TURN,
         AgentToolCall("call_1_0", "Bash", {"command": "cat hello.txt", "description": "read"}),
         AgentToolCall("call_1_1", "Bash", {"command": "false", "description": "fail"}),

@@ -70,7 +70,7 @@ def test_calls_that_run_together_are_one_turn() -> None:
 
 def test_a_refused_key_is_one_problem_after_the_last_retry() -> None:
     _, *rest = heard("codex", bytes_of("codex", "unauthorized"), exit_code=1)
-    assert [(one.trouble, one.message[:30]) for one in rest if isinstance(one, AgentProblem)] == [
+    assert [(one.kind, one.message[:30]) for one in rest if isinstance(one, AgentProblem)] == [
         ("sign_in", "unexpected status 401 Unauthor")
     ]
 

@@ -52,7 +52,7 @@ def test_a_denied_write_is_a_failed_call_in_a_successful_run() -> None:
 
 def test_a_refused_key_is_reported_once_after_all_retries() -> None:
     happened = heard("copilot", bytes_of("copilot", "unauthorized"), exit_code=1)
-    assert [one.trouble for one in happened if isinstance(one, AgentProblem)] == ["sign_in"]
+    assert [one.kind for one in happened if isinstance(one, AgentProblem)] == ["sign_in"]
     assert not [one for one in happened if isinstance(one, AgentStopped | AgentTurn)]
 
 

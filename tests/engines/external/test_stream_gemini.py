@@ -54,14 +54,14 @@ def test_a_continued_conversation_keeps_its_id() -> None:
 def test_a_refused_key_is_one_problem_for_any_exit_code() -> None:
     _, complained = heard("gemini", bytes_of("gemini", "unauthorized"), exit_code=145)
     assert isinstance(complained, AgentProblem)
-    assert complained.trouble == "sign_in"
+    assert complained.kind == "sign_in"
 
 
 def test_the_agent_s_own_turn_limit_is_reported_as_a_limit() -> None:
     happened = heard("gemini", bytes_of("gemini", "turns"), exit_code=53)
     assert len([one for one in happened if isinstance(one, AgentTurn)]) == 3
     [complained] = [one for one in happened if isinstance(one, AgentProblem)]
-    assert complained.trouble == "limit"
+    assert complained.kind == "limit"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_agent_s_own_turn_limit_is_reported_as_a_limit() -> None:
 def test_exit_codes_decide_if_the_stream_gave_no_reason(exit_code: int, trouble: str) -> None:
     [complained] = heard("gemini", b"", exit_code=exit_code)
     assert isinstance(complained, AgentProblem)
-    assert complained.trouble == trouble
+    assert complained.kind == trouble
 
 
 def test_a_failed_tool_call_gives_the_reason() -> None:

@@ -47,7 +47,7 @@ def test_the_agent_s_own_step_limit_is_reported_as_a_limit() -> None:
 def test_a_refused_key_is_a_problem() -> None:
     [complained] = heard("mini", bytes_of("mini", "unauthorized"), exit_code=1)
     assert isinstance(complained, AgentProblem)
-    assert complained.trouble == "sign_in"
+    assert complained.kind == "sign_in"
 
 
 def test_an_error_followed_by_a_step_is_not_reported() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal, Protocol
 
-from donewhen.engines.external.agent_events import Hear
+from donewhen.engines.external.agent_events import OnAgentEvent
 from donewhen.records import frozen
 
 
@@ -56,4 +56,4 @@ class AgentReport:
 
 
 class Agent(Protocol):
-    async def work(self, task: AgentTask, hear: Hear) -> AgentReport: ...
+    async def work(self, task: AgentTask, on_event: OnAgentEvent) -> AgentReport: ...

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from donewhen.model.interface import Usage
 from donewhen.records import frozen
 
-Trouble = Literal["agent", "sign_in", "quota", "limit"]
+ProblemKind = Literal["agent", "sign_in", "quota", "limit"]
 """`agent`: any error that the agent reports about itself; `sign_in`: credentials are missing or refused; `quota`: used
 up; `limit`: it stopped at a limit of turns, time or money that it enforces itself."""
 
@@ -63,7 +63,7 @@ class AgentTurn:
     usage: Usage | None = None
     usd: float | None = None
     model: str = ""
-    over: bool = field(default=False, compare=False)
+    is_over: bool = field(default=False, compare=False)
     """True if its tool calls have already returned: what comes next is another turn."""
 
 
@@ -81,7 +81,7 @@ class AgentTotals:
 class AgentProblem:
     """An error that the agent reports about itself; the tree is judged anyway."""
 
-    trouble: Trouble
+    kind: ProblemKind
     message: str
     reset_at: str = ""
     """For `quota`: when it is available again according to the agent, in UTC in the format of events."""
@@ -91,10 +91,10 @@ class AgentProblem:
 class AgentStopped:
     """The agent reports that it has finished this task; its process is not worth waiting for any more."""
 
-    said: str = ""
+    text: str = ""
 
 
-Happening = (
+AgentEvent = (
     RawLine
     | AgentStarted
     | AgentText
@@ -105,5 +105,5 @@ Happening = (
     | AgentProblem
     | AgentStopped
 )
-Hear = Callable[[Happening], None]
+OnAgentEvent = Callable[[AgentEvent], None]
 """Receives each agent event as it happens. An exception that it raises ends the agent."""

@@ -18,9 +18,14 @@ from donewhen.engines.external.agent_events import AgentProblem
 from donewhen.engines.external.network.endpoints import FORBIDDEN
 from donewhen.engines.external.network.gateway import RequestLog
 from donewhen.engines.external.network.question_server import Ask
-from donewhen.engines.external.run import task as words
-from donewhen.engines.external.run.agent_environment import AgentCallbacks, AgentLaunchSpec, PreparedAgent, furnish
-from donewhen.engines.external.run.ledger import NOTHING, Ending, Ledger
+from donewhen.engines.external.run.agent_environment import (
+    AgentCallbacks,
+    AgentLaunchSpec,
+    PreparedAgent,
+    prepare_agent,
+)
+from donewhen.engines.external.run.ledger import NOTHING, Ledger, StopReason
+from donewhen.engines.external.run.task import first_prompt, follow_up_prompt
 from donewhen.engines.interface import Attempt, EngineNote, Job, NobodyAnswered
 from donewhen.engines.permission import refusal
 from donewhen.errors import NeedsPerson
@@ -33,8 +38,8 @@ from donewhen.workspace.sandbox.sandbox import Sandbox
 RETRIES = 2
 """Retries after an agent died. They do not count as rounds."""
 BACK_OFF_SECS = 0.5
-REFUSED = (401, 403)
-REFUSALS = 2
+REFUSED_STATUSES = (401, 403)
+MOST_REFUSED = 2
 """This many refused credentials at the gateway are not an accident."""
 
 
@@ -66,7 +71,7 @@ class InvocationEnded(EngineNote):
     exit_code: int | None
     failure: str
     """What went wrong with the invocation itself, for people."""
-    stopped_for: Ending = ""
+    stopped_for: StopReason = ""
     """Why we ended the agent; empty if we did not."""
     end: InvocationEnd = "exited"
     usage: Usage = NOTHING
@@ -88,7 +93,7 @@ class ExternalConfig:
 
 @frozen
 class ExternalEngine:
-    hired: AgentLaunchSpec
+    spec: AgentLaunchSpec
     config: ExternalConfig
 
     @property
@@ -97,31 +102,31 @@ class ExternalEngine:
 
     async def attempt(self, job: Job, emit: Emit) -> Attempt:
         del emit  # events are written through the notebook
-        return await _Round(self.hired, self.config, job).to_its_end()
+        return await _Round(self.spec, self.config, job).run()
 
 
 @dataclass(slots=True)
 class _Round:
-    hired: AgentLaunchSpec
+    spec: AgentLaunchSpec
     config: ExternalConfig
     job: Job
 
-    async def to_its_end(self) -> Attempt:
+    async def run(self) -> Attempt:
         """Continue from the notes. Do not repeat an invocation that returned; undo one that was cut short first."""
         while True:
             ended = InvocationEnded.all_in(self.job.notebook.notes())
             in_round = [one for one in ended if one.iteration == self.job.iteration]
-            if in_round and not _calls_again(in_round):
+            if in_round and not _must_repeat(in_round):
                 return self._attempt(in_round[-1])
             if in_round:
                 await anyio.sleep(self.config.back_off_secs * 2 ** (len(in_round) - 1))
-            await self._undo()
+            await self._undo_unfinished()
             if ended and not (in_round and in_round[-1].has_lost_conversation):
                 await self._invoke(ended[-1].conversation, ended[-1].usage)
             else:
                 await self._invoke("", NOTHING)
 
-    async def _undo(self) -> None:
+    async def _undo_unfinished(self) -> None:
         """Restore the tree from before an invocation that has no recorded end."""
         kinds = (InvocationBegun.KIND, InvocationEnded.KIND)
         last = [note for note in self.job.notebook.notes() if note.kind in kinds][-1:]
@@ -130,49 +135,49 @@ class _Round:
                 await self.job.maker.restore(begun.tree)
 
     async def _invoke(self, conversation: str, earlier: Usage) -> None:
-        job, hired = self.job, self.hired
-        can_resume = bool(conversation and not hired.way.anew and (hired.kind == "acp" or hired.way.resume))
-        before, earlier = (conversation, earlier) if can_resume else ("", NOTHING)
+        job, spec = self.job, self.spec
+        can_resume = bool(conversation and spec.interface.may_resume and (spec.kind == "acp" or spec.interface.resume))
+        resumed, earlier = (conversation, earlier) if can_resume else ("", NOTHING)
         tree = await job.maker.checkpoint()
-        job.notebook.write(InvocationBegun(job.iteration, hired.profile.name, tree).as_note())
+        job.notebook.write(InvocationBegun(job.iteration, spec.profile.name, tree).as_note())
         scope, report = anyio.CancelScope(), AgentReport(end="stopped")
-        ledger = Ledger(job, hired.profile.name, hired.provider, scope.cancel, earlier)
+        ledger = Ledger(job, spec.profile.name, spec.provider, scope.cancel, earlier)
         task = AgentTask(
-            text=words.follow_up(job) if before and job.feedback else words.opening(job),
-            conversation=before,
-            model=hired.model,
+            text=follow_up_prompt(job) if resumed and job.feedback else first_prompt(job),
+            conversation=resumed,
+            model=spec.model,
             max_turns=job.max_turns,
             permit=self._permit(),
         )
         with scope:
-            quarters = furnish(hired, job, task, self._porters(ledger))
-            room = job.maker.sandbox.with_guest(quarters.guest)
-            agent = _agent(hired, quarters, room, job.maker.root, self.config.timeout_secs)
-            report = await agent.work(task, ledger.take)
+            prepared = prepare_agent(spec, job, task, self._callbacks(ledger))
+            sandbox = job.maker.sandbox.with_guest(prepared.guest)
+            agent = _make_agent(spec, prepared, sandbox, job.maker.root, self.config.timeout_secs)
+            report = await agent.work(task, ledger.add)
         ledger.close()
-        if ledger.broken is not None:
-            raise ledger.broken
+        if ledger.error is not None:
+            raise ledger.error
         failure = _failure(report, self.config.timeout_secs)
         ended = InvocationEnded(
             iteration=job.iteration,
-            resumed=before,
+            resumed=resumed,
             problem=ledger.problem,
             reset_at=ledger.reset_at,
-            last_text=ledger.said,
+            last_text=ledger.last_text,
             turns=ledger.turns,
             calls=ledger.calls,
             usage=ledger.usage,
-            conversation=ledger.conversation or before,
+            conversation=ledger.conversation or resumed,
             exit_code=report.exit_code,
             failure=failure,
-            stopped_for=ledger.ending,
+            stopped_for=ledger.stop_reason,
             end=report.end,
         )
-        events = [Error(kind="agent", message=f"{hired.profile.name} {failure}")] if failure else []
+        events = [Error(kind="agent", message=f"{spec.profile.name} {failure}")] if failure else []
         job.notebook.write(ended.as_note(), *events)
 
     def _attempt(self, ended: InvocationEnded) -> Attempt:
-        name, text, stopped_for = self.hired.profile.name, ended.last_text, ended.stopped_for
+        name, text, stopped_for = self.spec.profile.name, ended.last_text, ended.stopped_for
         if stopped_for in ("sign_in", "quota"):
             problem = f"{name}: {ended.problem}"
             return Attempt(stop="waits", said=text, problem=problem, waits_for=stopped_for, reset_at=ended.reset_at)
@@ -187,10 +192,10 @@ class _Round:
     def _permit(self) -> Permit:
         job, launcher, ids = self.job, self.job.maker.trees.store.bare.launcher, self._question_ids()
 
-        async def permit(wish: PermissionRequest) -> bool:
-            if wish.kind != "execute" or not wish.command:
+        async def permit(request: PermissionRequest) -> bool:
+            if request.kind != "execute" or not request.command:
                 return True  # the sandbox decides where it may write and what it may reach
-            refused = await refusal(launcher, self.config.policy, wish.command, job.asker, ids(wish.command))
+            refused = await refusal(launcher, self.config.policy, request.command, job.asker, ids(request.command))
             if refused is None:
                 return True
             job.notebook.write(None, refused.event)
@@ -198,7 +203,7 @@ class _Round:
 
         return permit
 
-    def _porters(self, ledger: Ledger) -> AgentCallbacks:
+    def _callbacks(self, ledger: Ledger) -> AgentCallbacks:
         refused = 0
 
         def show_denial(request: RequestLog) -> None:
@@ -206,16 +211,16 @@ class _Round:
                 what = f"{request.method} {request.path}"
                 ledger.denials.add(what, what, "gateway", request.detail)
 
-        def requested(request: RequestLog) -> None:
+        def on_request(request: RequestLog) -> None:
             nonlocal refused
-            refused += request.status in REFUSED and not request.detail
+            refused += request.status in REFUSED_STATUSES and not request.detail
             show_denial(request)
             if request.method == "POST" and request.status == 200:
-                ledger.requested()
-            if refused >= REFUSALS:
-                ledger.take(AgentProblem("sign_in", f"the model's endpoint rejects the key ({request.status})"))
+                ledger.count_request()
+            if refused >= MOST_REFUSED:
+                ledger.add(AgentProblem("sign_in", f"the model's endpoint rejects the key ({request.status})"))
 
-        return AgentCallbacks(requested, show_denial, ledger.connected, self._ask(ledger))
+        return AgentCallbacks(on_request, show_denial, ledger.add_connection, self._ask(ledger))
 
     def _ask(self, ledger: Ledger) -> Ask | None:
         """Return the function behind the question tool that any agent can be given; None without an asker. If a person
@@ -227,10 +232,10 @@ class _Round:
         async def ask(prompt: str) -> str:
             try:
                 return await asker.ask(ids(prompt), prompt)
-            except NobodyAnswered as nobody:
-                return str(nobody)
-            except NeedsPerson as waits:
-                ledger.break_off(waits)
+            except NobodyAnswered as error:
+                return str(error)
+            except NeedsPerson as error:
+                ledger.abort(error)
                 return "the question waits for an answer"
 
         return ask
@@ -240,27 +245,29 @@ class _Round:
         repeated invocation gets the answers it was given before, and never the answer to another question."""
         asked: Counter[str] = Counter()
 
-        def id_of(words: str) -> str:
-            digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        def id_of(text: str) -> str:
+            digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
             asked[digest] += 1
-            return f"{self.hired.profile.name}-{self.job.iteration}-{digest}-{asked[digest]}"
+            return f"{self.spec.profile.name}-{self.job.iteration}-{digest}-{asked[digest]}"
 
         return id_of
 
 
-def _agent(hired: AgentLaunchSpec, quarters: PreparedAgent, room: Sandbox, root: str, timeout_secs: float) -> Agent:
-    if hired.kind == "cli":
+def _make_agent(
+    spec: AgentLaunchSpec, prepared: PreparedAgent, sandbox: Sandbox, root: str, timeout_secs: float
+) -> Agent:
+    if spec.kind == "cli":
         from donewhen.engines.external.run.cli_agent import CliAgent
 
-        return CliAgent(room, quarters.argv, hired.way.stream, timeout_secs)
+        return CliAgent(sandbox, prepared.argv, spec.interface.stream, timeout_secs)
     from donewhen.engines.external.acp.client import AcpOptions
     from donewhen.engines.external.acp.in_sandbox import AcpInSandbox
 
-    manner = AcpOptions(cwd=root, mode=hired.way.mode, mcp_url=quarters.mcp_url)
-    return AcpInSandbox(room, quarters, manner, timeout_secs)
+    options = AcpOptions(cwd=root, mode=spec.interface.mode, mcp_url=prepared.mcp_url)
+    return AcpInSandbox(sandbox, prepared, options, timeout_secs)
 
 
-def _calls_again(ended: Sequence[InvocationEnded]) -> bool:
+def _must_repeat(ended: Sequence[InvocationEnded]) -> bool:
     """Return True if the last invocation must be repeated: it died, or it no longer knew the conversation."""
     last = ended[-1]
     if last.end == "died" and not last.stopped_for:

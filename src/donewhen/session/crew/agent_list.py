@@ -72,8 +72,8 @@ def _queries(settings: Settings) -> Iterator[AgentQuery]:
     for name, one in profile.shipped().items():
         given = own.pop(name, {})
         way = str(given.get("way", ""))
-        ways = {way: one.ways[way]} if way else one.ways
-        yield AgentQuery(replace(one, ways=ways), pin=str(given.get("path", "")))
+        interfaces = {way: one.interfaces[way]} if way else one.interfaces
+        yield AgentQuery(replace(one, interfaces=interfaces), pin=str(given.get("path", "")))
     for name, given in own.items():
         command = str(given["command"])
         yield AgentQuery(profile.custom(name, command), command=command)

@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from donewhen.engines.external.discover.find import FoundAgent
 from donewhen.engines.external.discover.profile import GOVERNANCE, AgentProvider, Governance, Profile
-from donewhen.engines.external.discover.programs import mentioned
+from donewhen.engines.external.discover.programs import mentioned_paths
 from donewhen.engines.external.network.endpoints import WIRES
 from donewhen.engines.external.network.gateway import Upstream
 from donewhen.engines.external.network.hosts import Rules
@@ -75,7 +75,7 @@ def _upstream(
 def _shown(found: FoundAgent, settings: Settings, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the paths that the agent must see. The user's own command may need files that are hidden otherwise."""
     command = str(settings.agents().get(found.name, {}).get("command") or "")
-    named = mentioned(command, environment.get("HOME", "/"))
+    named = mentioned_paths(command, environment.get("HOME", "/"))
     return (*([found.begins_with] if found.begins_with else []), *named)
 
 

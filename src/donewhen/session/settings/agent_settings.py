@@ -29,9 +29,9 @@ def _of_known(name: str, given: Mapping[str, object]) -> tuple[str, str] | None:
     path = str(given.get("path", "/"))
     if not path.startswith("/"):
         return "path", f"must be an absolute path, not {shortened(path)!r}"
-    ways = shipped()[name].ways
-    if given.get("way", next(iter(ways))) not in ways:
-        return "way", f"is not an interface of {name}, which has {' and '.join(ways)}"
+    interfaces = shipped()[name].interfaces
+    if given.get("way", next(iter(interfaces))) not in interfaces:
+        return "way", f"is not an interface of {name}, which has {' and '.join(interfaces)}"
     return None
 
 

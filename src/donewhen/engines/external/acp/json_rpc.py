@@ -23,9 +23,9 @@ from donewhen.records import frozen
 
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
-LAST_WORDS_SECS = 2.0
+DRAIN_SECS = 2.0
 """How long we keep reading from an agent that no longer reads from us."""
-BROKEN = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
+PIPE_ERRORS = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 @frozen
@@ -34,7 +34,7 @@ class ExitInfo:
 
     exit_code: int | None = None
     """As a shell reports it: 128 + N for a signal."""
-    last_words: str = ""
+    last_stderr_line: str = ""
     """The last line that it wrote to stderr."""
 
 
@@ -49,17 +49,17 @@ class Pipe(Protocol):
         """Return the next whole line. Raise `anyio.EndOfStream` after the last; a cancelled wait loses no line."""
         ...
 
-    async def ended(self) -> ExitInfo:
+    async def wait_ended(self) -> ExitInfo:
         """Wait for the end of the process."""
         ...
 
 
 class AgentListener(Protocol):
-    """Receiver of what an agent sends; any exception from it ends the exchange."""
+    """Receives what an agent sends. Any exception from it ends the connection."""
 
-    def raw(self, value: Any) -> None: ...
+    def on_raw(self, value: Any) -> None: ...
 
-    def notice(self, method: str, params: Mapping[str, Any]) -> None: ...
+    def on_notification(self, method: str, params: Mapping[str, Any]) -> None: ...
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
         """Return the answer to the agent's request; raise `RpcError` to answer with an error."""
@@ -84,15 +84,15 @@ class AgentExited(Exception):
 
 
 @asynccontextmanager
-async def connected(pipe: Pipe, ears: AgentListener) -> AsyncGenerator["RpcConnection"]:
-    """Open a connection for the duration of the block. Exceptions of listeners come out of it as they were raised."""
+async def open_connection(pipe: Pipe, listener: AgentListener) -> AsyncGenerator["RpcConnection"]:
+    """Open a connection for the duration of the block. An exception of the listener leaves the block unchanged."""
     outgoing, queue = anyio.create_memory_object_stream[bytes](math.inf)
     with outgoing, queue:
         try:
             async with anyio.create_task_group() as tasks:
-                wire = RpcConnection(pipe, ears, tasks, outgoing)
-                tasks.start_soon(wire.deliver, queue)
-                yield wire
+                connection = RpcConnection(pipe, listener, tasks, outgoing)
+                tasks.start_soon(connection.send_queued, queue)
+                yield connection
                 tasks.cancel_scope.cancel()
         except ExceptionGroup as group:
             raise group.exceptions[0] from group
@@ -100,48 +100,51 @@ async def connected(pipe: Pipe, ears: AgentListener) -> AsyncGenerator["RpcConne
 
 class RpcConnection:
     def __init__(
-        self, pipe: Pipe, ears: AgentListener, tasks: TaskGroup, outgoing: MemoryObjectSendStream[bytes]
+        self, pipe: Pipe, listener: AgentListener, tasks: TaskGroup, outgoing: MemoryObjectSendStream[bytes]
     ) -> None:
         self._pipe = pipe
-        self._ears = ears
+        self._listener = listener
         self._tasks = tasks
         self._outgoing = outgoing
         self._last_id = 0
         self._unanswered: dict[int, Any] = {}
         """Ids of the agent's own requests, by order of arrival: an id may be any value."""
         self._requests = 0
-        self._deaf = False
+        self._is_unread = False
+        """True if the agent no longer reads from us."""
         self._is_sending = False
         """Stays True if a line was cut off because we are being cancelled."""
-        self._waiting = anyio.CancelScope()
+        self._answer_scope = anyio.CancelScope()
 
     async def ask(self, method: str, params: Mapping[str, Any], secs: float = math.inf) -> Any:
-        """Send a request and return its result; what arrives meanwhile goes to the listener."""
+        """Send a request and return its result. Pass everything that arrives meanwhile to the listener."""
         self._last_id += 1
-        self._post({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
+        self._queue({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
         with anyio.move_on_after(secs):
-            return await self._until_answered()
+            return await self._wait_for_answer()
         raise NoReply(f"no answer to {method} within {secs:g} s")
 
-    async def hear_out(self, quiet_secs: float) -> None:
+    async def read_until_quiet(self, quiet_secs: float) -> None:
         """Read until nothing has arrived for that long."""
         line: bytes | None = b""
         while line is not None:
-            self._understood(line)
+            self._handle_line(line)
             line = None
             with anyio.move_on_after(quiet_secs):
-                line = await self._received()
+                line = await self._receive()
 
-    async def take_leave(self, method: str, params: Mapping[str, Any], open_answer: Any, secs: float) -> Any:
+    async def send_last(self, method: str, params: Mapping[str, Any], pending_answer: Any, secs: float) -> Any:
         """Send a last notification although we are being cancelled; return the pending answer if it comes at once."""
-        lines = [b"\n" if self._is_sending else b"", _line({"jsonrpc": "2.0", "method": method, "params": params})]
-        lines += [_line({"jsonrpc": "2.0", "id": one, "result": open_answer}) for one in self._unanswered.values()]
-        with anyio.move_on_after(secs, shield=True), suppress(RpcError, AgentExited, *BROKEN):
+        lines = [b"\n" if self._is_sending else b"", _encoded({"jsonrpc": "2.0", "method": method, "params": params})]
+        lines += [
+            _encoded({"jsonrpc": "2.0", "id": one, "result": pending_answer}) for one in self._unanswered.values()
+        ]
+        with anyio.move_on_after(secs, shield=True), suppress(RpcError, AgentExited, *PIPE_ERRORS):
             await self._pipe.send(b"".join(lines))
-            return await self._until_answered()
+            return await self._wait_for_answer()
         return None
 
-    async def deliver(self, queue: MemoryObjectReceiveStream[bytes]) -> None:
+    async def send_queued(self, queue: MemoryObjectReceiveStream[bytes]) -> None:
         """Send queued lines in a separate task, so that an agent that writes before it reads does not block both
         sides."""
         try:
@@ -149,34 +152,34 @@ class RpcConnection:
                 self._is_sending = True
                 await self._pipe.send(line)
                 self._is_sending = False
-        except BROKEN:
-            self._deaf = True
-            self._waiting.deadline = min(self._waiting.deadline, anyio.current_time() + LAST_WORDS_SECS)
+        except PIPE_ERRORS:
+            self._is_unread = True
+            self._answer_scope.deadline = min(self._answer_scope.deadline, anyio.current_time() + DRAIN_SECS)
 
-    def _post(self, message: Mapping[str, Any]) -> None:
-        self._outgoing.send_nowait(_line(message))
+    def _queue(self, message: Mapping[str, Any]) -> None:
+        self._outgoing.send_nowait(_encoded(message))
 
-    async def _until_answered(self) -> Any:
-        deadline = anyio.current_time() + LAST_WORDS_SECS if self._deaf else math.inf
-        with anyio.CancelScope(deadline=deadline) as self._waiting:
+    async def _wait_for_answer(self) -> Any:
+        deadline = anyio.current_time() + DRAIN_SECS if self._is_unread else math.inf
+        with anyio.CancelScope(deadline=deadline) as self._answer_scope:
             while True:
-                message = self._understood(await self._received())
+                message = self._handle_line(await self._receive())
                 if message is not None and message.get("id") == self._last_id and "method" not in message:
                     return _result(message)
         raise AgentExited
 
-    async def _received(self) -> bytes:
+    async def _receive(self) -> bytes:
         try:
             return await self._pipe.receive()
-        except (anyio.EndOfStream, *BROKEN):
+        except (anyio.EndOfStream, *PIPE_ERRORS):
             raise AgentExited from None
 
-    def _understood(self, line: bytes) -> Mapping[str, Any] | None:
+    def _handle_line(self, line: bytes) -> Mapping[str, Any] | None:
         """Pass a line to the listener and return its message; None if the line is not a message."""
         if not line.strip():
             return None
-        value = _parsed(line)
-        self._ears.raw(value)
+        value = _parse(line)
+        self._listener.on_raw(value)
         if not isinstance(value, dict):
             return None
         message = cast("dict[str, Any]", value)
@@ -186,22 +189,22 @@ class RpcConnection:
             self._unanswered[self._requests] = message["id"]
             self._tasks.start_soon(self._reply, self._requests, method, mapping(message.get("params")))
         elif isinstance(method, str):
-            self._ears.notice(method, mapping(message.get("params")))
+            self._listener.on_notification(method, mapping(message.get("params")))
         return message
 
     async def _reply(self, number: int, method: str, params: Mapping[str, Any]) -> None:
         try:
-            said: dict[str, Any] = {"result": await self._ears.answer(method, params)}
-        except RpcError as refused:
-            said = {"error": {"code": refused.code, "message": str(refused)}}
-        self._post({"jsonrpc": "2.0", "id": self._unanswered.pop(number), **said})
+            reply: dict[str, Any] = {"result": await self._listener.answer(method, params)}
+        except RpcError as error:
+            reply = {"error": {"code": error.code, "message": str(error)}}
+        self._queue({"jsonrpc": "2.0", "id": self._unanswered.pop(number), **reply})
 
 
-def _line(message: Mapping[str, Any]) -> bytes:
+def _encoded(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def _parsed(line: bytes) -> Any:
+def _parse(line: bytes) -> Any:
     """Return a line as JSON, else as text. Halves of surrogate pairs are replaced: UTF-8 cannot encode them."""
     try:
         value = json.loads(line)
@@ -217,5 +220,5 @@ def _result(message: Mapping[str, Any]) -> Any:
         return message.get("result")
     error = mapping(message["error"])
     code = error.get("code")
-    said = text(error.get("message")) or text(message["error"]) or "an error without a message"
-    raise RpcError(code if isinstance(code, int) else INTERNAL_ERROR, said, error.get("data"))
+    reason = text(error.get("message")) or text(message["error"]) or "an error without a message"
+    raise RpcError(code if isinstance(code, int) else INTERNAL_ERROR, reason, error.get("data"))

@@ -42,7 +42,7 @@ class FoundAgent:
     begins_with: str = ""
     """For an agent that is a command: the program that the shell would start first."""
     way: str
-    """`acp` or `cli`."""
+    """The kind of its interface: `acp` or `cli`."""
     governance: Governance
     status: Status
     reason: str
@@ -78,7 +78,7 @@ class DiscoveryContext:
     repository: Path | None = None
     model: ModelChoice = ANY_MODEL
     now: Callable[[], float] = time.time
-    timeout_secs: float = field(default_factory=probe.patience)
+    timeout_secs: float = field(default_factory=probe.default_timeout)
 
     @property
     def path(self) -> str:
@@ -86,156 +86,162 @@ class DiscoveryContext:
 
 
 async def find(
-    wanted: Iterable[AgentQuery], around: DiscoveryContext, launcher: "Launcher | None" = None
+    queries: Iterable[AgentQuery], context: DiscoveryContext, launcher: "Launcher | None" = None
 ) -> list[FoundAgent]:
-    """Return all wanted agents, in their order. A launcher is opened only if none is given and a program must be
+    """Return the agents, in the order of the queries. A launcher is opened only if none is given and a program must be
     asked."""
-    wanted = list(wanted)
-    kept = ProbeCache(around.state / CACHE, around.now())
-    places: list[FoundAgent | None] = [None] * len(wanted)
-    async with contextlib.AsyncExitStack() as held:
-        asker = _Asker(around, kept, held, launcher)
+    queries = list(queries)
+    cache = ProbeCache(context.state / CACHE, context.now())
+    results: list[FoundAgent | None] = [None] * len(queries)
+    async with contextlib.AsyncExitStack() as stack:
+        asker = _Asker(context, cache, stack, launcher)
 
-        async def look(number: int) -> None:
-            places[number] = await _look(wanted[number], around, asker)
+        async def find_one(number: int) -> None:
+            results[number] = await _find_one(queries[number], context, asker)
 
         async with anyio.create_task_group() as group:
-            for number in range(len(wanted)):
-                group.start_soon(look, number)
-    kept.add(asker.new, around.now())
-    return [found for found in places if found is not None]
+            for number in range(len(queries)):
+                group.start_soon(find_one, number)
+    cache.add(asker.new, context.now())
+    return [found for found in results if found is not None]
 
 
 @dataclass(slots=True)
 class _Asker:
     """Asks programs for their versions, a few at a time; recent answers are not asked for again."""
 
-    around: DiscoveryContext
-    kept: ProbeCache
-    held: contextlib.AsyncExitStack
+    context: DiscoveryContext
+    cache: ProbeCache
+    stack: contextlib.AsyncExitStack
     launcher: "Launcher | None"
     new: dict[str, VersionAnswer] = field(default_factory=dict[str, VersionAnswer])
-    _turns: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(AT_ONCE))
+    _asking: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(AT_ONCE))
     _opening: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def ask(self, question: VersionQuery) -> VersionAnswer:
         try:
-            key = probe.key(question, self.around.environment)
+            key = probe.key(question, self.context.environment)
         except OSError as error:
             return VersionAnswer("", f"cannot be read: {error.strerror}")
-        known = self.kept.get(key) or self.new.get(key)
-        if known is None:
-            launcher = await self._opened()
-            async with self._turns:
-                known = await probe.ask(launcher, question, self.around.environment, self.around.timeout_secs)
-            self.new[key] = known
-        return known
+        answer = self.cache.get(key) or self.new.get(key)
+        if answer is None:
+            launcher = await self._open_launcher()
+            async with self._asking:
+                answer = await probe.ask(launcher, question, self.context.environment, self.context.timeout_secs)
+            self.new[key] = answer
+        return answer
 
-    async def _opened(self) -> "Launcher":
+    async def _open_launcher(self) -> "Launcher":
         async with self._opening:
             if self.launcher is None:
                 from donewhen.workspace.process.launch import Launcher  # cached answers do not need it
 
-                self.launcher = await self.held.enter_async_context(Launcher.open())
+                self.launcher = await self.stack.enter_async_context(Launcher.open())
         return self.launcher
 
 
-class _Try(NamedTuple):
+class _Candidate(NamedTuple):
     kind: str
-    way: AgentInterface
-    seen: ProgramLocation
+    interface: AgentInterface
+    location: ProgramLocation
     answer: VersionAnswer
 
 
-async def _look(wanted: AgentQuery, around: DiscoveryContext, asker: _Asker) -> FoundAgent:
-    if wanted.command:
-        return _command(wanted, around)
-    tries: list[_Try] = []
-    for kind, way, seen in _candidates(wanted, around):
+async def _find_one(query: AgentQuery, context: DiscoveryContext, asker: _Asker) -> FoundAgent:
+    if query.command:
+        return _command(query, context)
+    tried: list[_Candidate] = []
+    for kind, interface, location in _candidates(query, context):
         # A program inside the repository is never started on the host, not even for its version.
-        silent = seen.problem or programs.lies_in(seen.path, around.repository)
-        answer = VersionAnswer("", seen.problem) if silent else await asker.ask(_question(wanted.profile, way, seen))
-        tries.append(_Try(kind, way, seen, answer))
+        if location.problem or programs.is_inside(location.path, context.repository):
+            answer = VersionAnswer("", location.problem)
+        else:
+            answer = await asker.ask(_version_query(query.profile, interface, location))
+        tried.append(_Candidate(kind, interface, location, answer))
         if not answer.trouble:
-            has = readiness(wanted.profile, around.environment, around.now(), around.model)
+            ready = readiness(query.profile, context.environment, context.now(), context.model)
             return _found(
-                wanted.profile, kind, has.status, has.reason,
-                version=answer.version, program=seen.path, provider=has.provider, key=has.key,
+                query.profile, kind, ready.status, ready.reason,
+                version=answer.version, program=location.path, provider=ready.provider, key=ready.key,
             )  # fmt: skip
-    return _not_running(wanted, tries)
+    return _not_running(query, tried)
 
 
-def _candidates(wanted: AgentQuery, around: DiscoveryContext) -> Iterator[tuple[str, AgentInterface, ProgramLocation]]:
+def _candidates(query: AgentQuery, context: DiscoveryContext) -> Iterator[tuple[str, AgentInterface, ProgramLocation]]:
     """Yield what may be started, the preferred interface first; a pinned program is the only one."""
-    ways = wanted.profile.ways
-    if wanted.pin:
-        kind = _way_of(wanted.pin, ways)
-        yield kind, ways[kind], programs.pinned(wanted.pin)
+    interfaces = query.profile.interfaces
+    if query.pin:
+        kind = _kind_for(query.pin, interfaces)
+        yield kind, interfaces[kind], programs.pinned(query.pin)
         return
-    for kind, way in ways.items():
-        for seen in programs.on_path(way.program, around.path, around.repository):
-            yield kind, way, seen
+    for kind, interface in interfaces.items():
+        for location in programs.on_path(interface.program, context.path, context.repository):
+            yield kind, interface, location
 
 
-def _way_of(pin: str, ways: Mapping[str, AgentInterface]) -> str:
+def _kind_for(pin: str, interfaces: Mapping[str, AgentInterface]) -> str:
     """Return the first interface that starts a program of this name; any other name counts as the agent's own
     program."""
-    own = ways.get("cli", next(iter(ways.values()))).program
+    own = interfaces.get("cli", next(iter(interfaces.values()))).program
     for name in (os.path.basename(pin), own):
-        for kind, way in ways.items():
-            if way.program == name:
+        for kind, interface in interfaces.items():
+            if interface.program == name:
                 return kind
     raise AssertionError("its program belongs to one of its interfaces")
 
 
-def _question(profile: Profile, way: AgentInterface, seen: ProgramLocation) -> VersionQuery:
-    env = {**profile.env, **way.env}
-    return VersionQuery(program=seen.path, words=profile.version, env=env, package=_distribution(way.package))
+def _version_query(profile: Profile, interface: AgentInterface, location: ProgramLocation) -> VersionQuery:
+    env = {**profile.env, **interface.env}
+    return VersionQuery(
+        program=location.path, arguments=profile.version, env=env, package=_package_name(interface.package)
+    )
 
 
-def _distribution(typed: str) -> str:
+def _package_name(typed: str) -> str:
     """Return the first package that a line such as `pip install -U robo extras` installs."""
     _, _, rest = typed.partition(" install ")
     return next((word for word in rest.split() if not word.startswith("-")), "")
 
 
-def _not_running(wanted: AgentQuery, tries: list[_Try]) -> FoundAgent:
-    broken = next((one for one in tries if not one.seen.passed_over), None)
+def _not_running(query: AgentQuery, tried: list[_Candidate]) -> FoundAgent:
+    broken = next((one for one in tried if not one.location.is_skipped), None)
     if broken is not None:
-        said = f"{broken.seen.path} {broken.answer.trouble}"
-        reason = f"agent.{wanted.profile.name}.path: {said}" if wanted.pin else said
-        return _found(wanted.profile, broken.kind, "not_executable", reason, program=broken.seen.path)
-    kind, way = next(iter(wanted.profile.ways.items()))
-    said = [f"{one.seen.path} {one.answer.trouble}" for one in tries[:1]] or [f"{way.program} is not on PATH"]
-    return _found(wanted.profile, kind, "missing", "; ".join([*said, *_to_install(wanted.profile)]))
+        problem = f"{broken.location.path} {broken.answer.trouble}"
+        reason = f"agent.{query.profile.name}.path: {problem}" if query.pin else problem
+        return _found(query.profile, broken.kind, "not_executable", reason, program=broken.location.path)
+    kind, interface = next(iter(query.profile.interfaces.items()))
+    problems = [f"{one.location.path} {one.answer.trouble}" for one in tried[:1]] or [
+        f"{interface.program} is not on PATH"
+    ]
+    return _found(query.profile, kind, "missing", "; ".join([*problems, *_install_hint(query.profile)]))
 
 
-def _to_install(profile: Profile) -> list[str]:
+def _install_hint(profile: Profile) -> list[str]:
     """Return what to install; the agent's own program first, because people know that one."""
-    packages = [profile.ways[kind].package for kind in ("cli", "acp") if kind in profile.ways]
+    packages = [profile.interfaces[kind].package for kind in ("cli", "acp") if kind in profile.interfaces]
     return [f"install: {package}" for package in packages if package][:1]
 
 
-def _command(wanted: AgentQuery, around: DiscoveryContext) -> FoundAgent:
+def _command(query: AgentQuery, context: DiscoveryContext) -> FoundAgent:
     """Return an agent that is a command; it is ready if its first word can be found."""
-    profile, shell = wanted.profile, wanted.profile.ways["cli"].program
+    profile, shell = query.profile, query.profile.interfaces["cli"].program
     try:
-        word = programs.first_word(wanted.command)
+        word = programs.first_word(query.command)
     except ValueError as error:
         return _found(profile, "cli", "not_executable", f"agent.{profile.name}.command: {str(error).lower()}")
     if not word:
         return _found(profile, "cli", "ready", "a shell command", program=shell)
     if "/" in word:
-        seen = [programs.pinned(os.path.join(around.repository or "/", word))]
+        locations = [programs.pinned(os.path.join(context.repository or "/", word))]
     else:
-        seen = programs.on_path(word, around.path, around.repository)
-    good = next((one for one in seen if not one.problem), None)
-    if good is not None:
-        return _found(profile, "cli", "ready", f"{good.path} exists", program=shell, begins_with=good.path)
-    if not seen:
+        locations = programs.on_path(word, context.path, context.repository)
+    usable = next((one for one in locations if not one.problem), None)
+    if usable is not None:
+        return _found(profile, "cli", "ready", f"{usable.path} exists", program=shell, begins_with=usable.path)
+    if not locations:
         return _found(profile, "cli", "missing", f"{word} is not on PATH")
-    status: Status = "missing" if seen[0].passed_over else "not_executable"
-    return _found(profile, "cli", status, f"{seen[0].path} {seen[0].problem}")
+    status: Status = "missing" if locations[0].is_skipped else "not_executable"
+    return _found(profile, "cli", status, f"{locations[0].path} {locations[0].problem}")
 
 
 def _found(
@@ -245,14 +251,14 @@ def _found(
     reason: str,
     **known: str,
 ) -> FoundAgent:
-    way = profile.ways[kind]
+    interface = profile.interfaces[kind]
     facts = {"version": "", "program": "", **known}
     return FoundAgent(
         name=profile.name,
         title=profile.title or profile.name,
         way=kind,
-        governance=way.governance,
-        counted=way.counted,
+        governance=interface.governance,
+        counted=interface.counted,
         status=status,
         reason=reason,
         **facts,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from donewhen import __version__
-from donewhen.engines.external.discover.profile import PLACEHOLDER, filled
+from donewhen.engines.external.discover.profile import PLACEHOLDER, fill
 from donewhen.records import frozen
 from donewhen.workspace.files import write_atomically
 from donewhen.workspace.process.command import Command, Confinement, End, Finished
@@ -53,7 +53,7 @@ class VersionAnswer(NamedTuple):
 @frozen(kw_only=True)
 class VersionQuery:
     program: str
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     env: Mapping[str, str]
     """The profile's own variables, among them those that keep an agent from updating itself."""
     package: str = ""
@@ -97,31 +97,31 @@ def _read(file: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", content) if isinstance(content, dict) else {}
 
 
-def key(question: VersionQuery, outside: Mapping[str, str]) -> str:
+def key(query: VersionQuery, environment: Mapping[str, str]) -> str:
     """Return the cache key. Other arguments, another PATH or a program that was replaced meanwhile give another key."""
-    facts: list[Any] = [__version__, question.words, sorted(_variables(question, outside, "").items())]
-    for place in (question.program, os.path.realpath(question.program)):
-        seen = os.stat(place)
-        facts.append([place, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode])
+    facts: list[Any] = [__version__, query.arguments, sorted(_variables(query, environment, "").items())]
+    for path in (query.program, os.path.realpath(query.program)):
+        info = os.stat(path)
+        facts.append([path, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode])
     return hashlib.sha256(json.dumps(facts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def patience() -> float:
+def default_timeout() -> float:
     """Return how long a program may take to answer: longer on an overloaded machine."""
     return TIMEOUT_SECS * (OVERLOADED_TIMES if os.getloadavg()[0] > (os.cpu_count() or 1) else 1)
 
 
 async def ask(
-    launcher: "Launcher", question: VersionQuery, outside: Mapping[str, str], timeout_secs: float
+    launcher: "Launcher", query: VersionQuery, environment: Mapping[str, str], timeout_secs: float
 ) -> VersionAnswer:
     """Start the program with its version arguments and return its answer."""
     import tempfile  # cached answers do not need it
 
     with tempfile.TemporaryDirectory(prefix="donewhen-probe-", ignore_cleanup_errors=True) as home:
         command = Command(
-            argv=[question.program, *question.words],
+            argv=[query.program, *query.arguments],
             cwd=home,
-            env=_variables(question, outside, home),
+            env=_variables(query, environment, home),
             timeout_secs=timeout_secs,
             keep_bytes=KEEP_BYTES,
             confinement=Confinement(private_net=True),
@@ -130,52 +130,52 @@ async def ask(
         if finished.end is End.COULD_NOT_START:  # perhaps because this machine forbids private networks
             finished = await launcher.run(replace(command, confinement=Confinement()))
     if finished.ok:
-        return VersionAnswer(_stated(question, finished) or _packaged(question), "")
-    return VersionAnswer("", _trouble(finished, timeout_secs))
+        return VersionAnswer(_printed_version(query, finished) or _package_version(query), "")
+    return VersionAnswer("", _problem(finished, timeout_secs))
 
 
-def _variables(question: VersionQuery, outside: Mapping[str, str], home: str) -> dict[str, str]:
-    real = outside.get("HOME", "")
-    roots = {name: f"{real}/{place}" for name, place in ROOTS.items() if real and os.path.isdir(f"{real}/{place}")}
-    own = {name: filled(value, {"config": f"{home}/config"}) for name, value in question.env.items()}
+def _variables(query: VersionQuery, environment: Mapping[str, str], home: str) -> dict[str, str]:
+    real = environment.get("HOME", "")
+    roots = {name: f"{real}/{path}" for name, path in ROOTS.items() if real and os.path.isdir(f"{real}/{path}")}
+    own = {name: fill(value, {"config": f"{home}/config"}) for name, value in query.env.items()}
     known = {name: value for name, value in own.items() if not PLACEHOLDER.search(value)}
-    return {**roots, **env_vars.command_environment(outside), "TMPDIR": home, **known, "HOME": home}
+    return {**roots, **env_vars.command_environment(environment), "TMPDIR": home, **known, "HOME": home}
 
 
-def _stated(question: VersionQuery, finished: Finished) -> str:
+def _printed_version(query: VersionQuery, finished: Finished) -> str:
     """Return the version in the output, only if a version was asked for: otherwise a number is unlikely to be one."""
-    if not any("version" in word.lower() for word in question.words):
+    if not any("version" in word.lower() for word in query.arguments):
         return ""
     texts = (output.whole().decode("utf-8", "replace") for output in (finished.stdout, finished.stderr))
     return next((found[0] for text in texts if (found := VERSION.search(text))), "")
 
 
-def _packaged(question: VersionQuery) -> str:
+def _package_version(query: VersionQuery) -> str:
     """Return the version of the package that a program belongs to, npm or Python, if the program prints none."""
-    above = list(Path(os.path.realpath(question.program)).parents)[:PACKAGE_DEPTH]
-    name = re.sub(r"[-_.]+", "_", question.package).lower()
-    for place in above[1:2] if name else ():
-        for found in place.glob(f"lib/python3*/site-packages/{name}-*.dist-info"):
-            return _version_of(found.name.removesuffix(".dist-info").rpartition("-")[2])
-    for place in above:
-        if (place / "package.json").is_file():
-            return _version_of(_read(place / "package.json").get("version"))
+    above = list(Path(os.path.realpath(query.program)).parents)[:PACKAGE_DEPTH]
+    name = re.sub(r"[-_.]+", "_", query.package).lower()
+    for path in above[1:2] if name else ():
+        for found in path.glob(f"lib/python3*/site-packages/{name}-*.dist-info"):
+            return _valid_version(found.name.removesuffix(".dist-info").rpartition("-")[2])
+    for path in above:
+        if (path / "package.json").is_file():
+            return _valid_version(_read(path / "package.json").get("version"))
     return ""
 
 
-def _version_of(text: object) -> str:
+def _valid_version(text: object) -> str:
     found = VERSION.fullmatch(str(text))
     return found[0] if found else ""
 
 
-def _trouble(finished: Finished, timeout_secs: float) -> str:
-    complaints = (finished.stderr.whole() or finished.stdout.whole()).decode("utf-8", "replace")
+def _problem(finished: Finished, timeout_secs: float) -> str:
+    output = (finished.stderr.whole() or finished.stdout.whole()).decode("utf-8", "replace")
     match finished.end:
         case End.TIMED_OUT:
             return f"did not answer within {timeout_secs:g} s"
         case End.EXITED | End.SIGNALLED:
             how = f"signal {finished.signal}" if finished.signal else f"exit {finished.exit_code}"
-            return f"ended with {how}{_last_line(complaints)}"
+            return f"ended with {how}{_last_line(output)}"
         case _:
             return f"could not be started: {_printable(finished.reason)}"
 

@@ -85,8 +85,8 @@ class AgentInterface:
     model: tuple[str, ...] = ()
     resume: tuple[str, ...] = ()
     """Options that resume a conversation; empty: the task is sent again in full."""
-    anew: bool = False
-    """ACP: True if the task is sent again in full although the agent offers to resume, because it repeats the old
+    may_resume: bool = True
+    """ACP: False if the task is sent again in full although the agent offers to resume, because it repeats the old
     conversation during the new task, or because it loses its last message."""
     mcp: tuple[str, ...] = ()
     task: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ class Profile:
     """Arguments that ask the program whether it is signed in: exit code 0 means yes. Only if that needs no network."""
     providers: tuple[AgentProvider, ...] = ()
     sign_in: SignIn = SignIn()
-    ways: Mapping[str, AgentInterface] = field(default_factory=dict[str, AgentInterface])
+    interfaces: Mapping[str, AgentInterface] = field(default_factory=dict[str, AgentInterface])
     """By `acp` and `cli`, the preferred one first."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     files: tuple[ProfileFile, ...] = ()
@@ -148,7 +148,7 @@ TASK_VARIABLE = "DONEWHEN_TASK"
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
-def filled(text: str, values: Mapping[str, str]) -> str:
+def fill(text: str, values: Mapping[str, str]) -> str:
     """Replace every known placeholder; other braces stay as they are."""
     return PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), text)
 
@@ -171,21 +171,21 @@ def from_table(table: Mapping[str, Any]) -> Profile:
     rest = dict(table)
     providers = tuple(AgentProvider(**_tuples(one)) for one in rest.pop("provider", []))
     sign_in = SignIn(**_tuples(rest.pop("sign_in", {})))
-    ways = {kind: AgentInterface(**_tuples(rest.pop(kind))) for kind in list(rest) if kind in ("acp", "cli")}
+    interfaces = {kind: AgentInterface(**_tuples(rest.pop(kind))) for kind in list(rest) if kind in ("acp", "cli")}
     written = tuple(ProfileFile(**_tuples(one)) for one in rest.pop("file", []))
-    return Profile(**_tuples(rest), providers=providers, sign_in=sign_in, ways=ways, files=written)
+    return Profile(**_tuples(rest), providers=providers, sign_in=sign_in, interfaces=interfaces, files=written)
 
 
 def custom(name: str, command: str) -> Profile:
     """Build the profile of an agent that is only a user command for /bin/sh, with `{task}` in it, quoted or not."""
-    way = AgentInterface(
+    interface = AgentInterface(
         program="/bin/sh",
         argv=("-c", _by_variable(command)),
         stream="plain",
         env={TASK_VARIABLE: "{task}"},
         counted="time by donewhen; nothing else is known",
     )
-    return Profile(name=name, title=command, ways={"cli": way}, version=())
+    return Profile(name=name, title=command, interfaces={"cli": interface}, version=())
 
 
 def _by_variable(command: str) -> str:

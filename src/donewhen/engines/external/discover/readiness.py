@@ -34,7 +34,7 @@ class ModelChoice:
     """`openai` of `openai:gpt-5`; a value that is not a provider, such as `auto`, selects none."""
     base_url: str = ""
 
-    def named_in(self, profile: Profile) -> AgentProvider | None:
+    def provider_in(self, profile: Profile) -> AgentProvider | None:
         """Return the selected provider. Our name for a provider may include the interface: `openai-chat` is also
         openai."""
         names = (self.provider, self.provider.partition("-")[0])
@@ -44,14 +44,14 @@ class ModelChoice:
 ANY_MODEL = ModelChoice()
 
 
-def keyed(
+def provider_with_key(
     profile: Profile, environment: Mapping[str, str], model: ModelChoice = ANY_MODEL
 ) -> tuple[AgentProvider, str] | None:
     """Return the provider that the agent can use with a key, and the variable that holds the key.
 
     If the settings name a provider, no other is considered: a key must never be sent to another party.
     """
-    named = model.named_in(profile)
+    named = model.provider_in(profile)
     for provider in (named,) if named else profile.providers:
         for variable in provider.keys:
             if environment.get(variable, "").strip():
@@ -66,9 +66,9 @@ def readiness(
     account's token."""
     if not profile.providers and not profile.sign_in.files:
         return Readiness("ready", "needs no key")
-    if found := keyed(profile, environment, model):
+    if found := provider_with_key(profile, environment, model):
         return Readiness("ready", f"{found[1]} is set", found[0].name, found[1])
-    named = model.named_in(profile)
+    named = model.provider_in(profile)
     if named is not None and model.base_url:  # the user's own server may need no key
         return Readiness("ready", "model.base_url is set", named.name)
     account = _account(profile.sign_in, Path(environment.get("HOME") or "/"), now)
@@ -81,8 +81,10 @@ def _remedy(profile: Profile) -> str:
     variables = list(dict.fromkeys(variable for provider in profile.providers for variable in provider.keys))
     remedies = [f"set {' or '.join(variables)}"] if variables else []
     if profile.sign_in.files:
-        own = profile.ways["cli"].program if "cli" in profile.ways else profile.name
-        remedies.append(f"sign in: {profile.sign_in.login or own}")  # if a person starts it, it asks for what it lacks
+        program = profile.interfaces["cli"].program if "cli" in profile.interfaces else profile.name
+        remedies.append(
+            f"sign in: {profile.sign_in.login or program}"
+        )  # if a person starts it, it asks for what it lacks
     return ", or ".join(remedies)
 
 
@@ -90,34 +92,34 @@ def _account(sign_in: SignIn, home: Path, now: float) -> Readiness:
     """Check the credential files. Any file that exists counts; only the first one has an expiry time."""
     for name in sign_in.files:
         file = home / name
-        if not _holds_something(file):
+        if not _has_content(file):
             continue
         if name == sign_in.files[0] and sign_in.expires:
-            return _first(sign_in, file, now)
+            return _check_expiry(sign_in, file, now)
         return Readiness("ready", f"signed in (~/{name})")
     return Readiness("not_configured", "")
 
 
-def _first(sign_in: SignIn, file: Path, now: float) -> Readiness:
+def _check_expiry(sign_in: SignIn, file: Path, now: float) -> Readiness:
     name = sign_in.files[0]
     try:
         content = json.loads(file.read_bytes()[:CREDENTIAL_BYTES])
     except (OSError, ValueError, RecursionError):
         return Readiness("not_configured", f"~/{name} cannot be read")
-    ends = _seconds(_at(content, sign_in.expires))
-    if ends is not None and ends <= now and not (sign_in.refresh and _at(content, sign_in.refresh)):
+    ends = _seconds(_value_at(content, sign_in.expires))
+    if ends is not None and ends <= now and not (sign_in.refresh and _value_at(content, sign_in.refresh)):
         return Readiness("expired", f"the sign-in of ~/{name} has expired")
     return Readiness("ready", f"signed in (~/{name})")
 
 
-def _holds_something(file: Path) -> bool:
+def _has_content(file: Path) -> bool:
     try:
         return file.is_file() and file.stat().st_size > 0
     except OSError:
         return False
 
 
-def _at(content: Any, dotted: str) -> Any:
+def _value_at(content: Any, dotted: str) -> Any:
     for part in dotted.split("."):
         if not isinstance(content, dict):
             return None

@@ -47,7 +47,7 @@ class _Fields:
 
 def server_name(data: bytes) -> str | None:
     """Return the name in the hello, empty if it has none; None while more bytes are needed. Raise `NotTls`."""
-    hello = _hello(data)
+    hello = _client_hello(data)
     if hello is None:
         return None
     try:
@@ -56,7 +56,7 @@ def server_name(data: bytes) -> str | None:
         raise NotTls("invalid ClientHello") from None
 
 
-def _hello(data: bytes) -> bytes | None:
+def _client_hello(data: bytes) -> bytes | None:
     """Return the body of the ClientHello from its records; None until it is complete."""
     message, at = bytearray(), 0
     for _ in range(MOST_RECORDS):
@@ -96,10 +96,10 @@ def _name_in(hello: _Fields) -> str:
         return ""
     if len(found) > 1:
         raise NotTls("ClientHello with two server names")
-    return _single(found[0].block(2))
+    return _single_name(found[0].block(2))
 
 
-def _single(names: _Fields) -> str:
+def _single_name(names: _Fields) -> str:
     kind, name = names.number(1), names.block(2)
     if kind != HOST_NAME or names.left or not name.left:
         raise NotTls("ClientHello with an invalid server name")

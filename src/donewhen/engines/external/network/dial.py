@@ -119,4 +119,4 @@ class Dialer:
     """Returns why an address must not be dialled; empty if it may be."""
 
 
-OUTSIDE = Dialer()
+DIALER = Dialer()

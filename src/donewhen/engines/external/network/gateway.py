@@ -14,7 +14,7 @@ import anyio
 
 from donewhen.engines.external.network import http1
 from donewhen.engines.external.network.gateway_request import EndpointClient, GatewayRequest, RequestLog, refusal
-from donewhen.engines.external.network.listener import LIMITS, ConnectionLimits, attend
+from donewhen.engines.external.network.listener import LIMITS, ConnectionLimits, serve_connections
 from donewhen.engines.external.network.stream import ConnectionClosed, SocketStream
 from donewhen.engines.external.network.upstream import Upstream
 
@@ -25,43 +25,43 @@ async def serve_gateway(
     listener: socket.socket, upstream: Upstream, log: Log, *, limits: ConnectionLimits = LIMITS
 ) -> None:
     """Serve until cancelled. At the end the listener and the connections to the endpoint are closed."""
-    line = EndpointClient(limits.connect_secs)
+    client = EndpointClient(limits.connect_secs)
 
     async def serve(inside: SocketStream) -> None:
-        await _Caller(inside, upstream, line, limits, log).serve()
+        await _AgentConnection(inside, upstream, client, limits, log).serve()
 
     try:
-        await attend(listener, serve, limits)
+        await serve_connections(listener, serve, limits)
     finally:
-        await line.close()
+        await client.close()
 
 
 @dataclass(slots=True)
-class _Caller:
+class _AgentConnection:
     """One connection of the agent: requests one after the other."""
 
     inside: SocketStream
     upstream: Upstream
-    line: EndpointClient
+    client: EndpointClient
     limits: ConnectionLimits
     log: Log
 
     async def serve(self) -> None:
         try:
-            while (head := await self._next()) is not None and await self._served(head):
+            while (head := await self._next()) is not None and await self._serve_request(head):
                 pass
-            await self.inside.part()
+            await self.inside.finish()
         except ConnectionClosed:
             return
 
-    async def _served(self, head: http1.RequestHead) -> bool:
+    async def _serve_request(self, head: http1.RequestHead) -> bool:
         """Serve one request; return True if another may follow."""
-        exchange = GatewayRequest(self.inside, self.upstream, self.line, head)
+        request = GatewayRequest(self.inside, self.upstream, self.client, head)
         try:
-            await exchange.serve()
+            await request.serve()
         finally:
-            self.log(exchange.record())
-        return exchange.may_go_on
+            self.log(request.record())
+        return request.may_continue
 
     async def _next(self) -> http1.RequestHead | None:
         """Return the next request; None if there is none, or none that is valid."""

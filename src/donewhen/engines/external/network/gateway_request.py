@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LONGEST_LOGGED = 400
 KEEPALIVE_SECS = 60.0
 CLOSING_SECS = 1.0
-KEPT_BACK = frozenset(("set-cookie", "set-cookie2", "alt-svc", "content-length"))
+WITHHELD = frozenset(("set-cookie", "set-cookie2", "alt-svc", "content-length"))
 CODINGS = frozenset(("gzip", "deflate", "identity"))
 WITHOUT_BODY = (204, 304)
 
@@ -67,8 +67,8 @@ class EndpointClient:
 
         try:
             # Built by hand, so that the client adds no cookie, name or preference of its own.
-            named = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields]
-            request = httpx2.Request(method, url, headers=named, content=body)
+            raw_fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields]
+            request = httpx2.Request(method, url, headers=raw_fields, content=body)
             return await self._opened(url).send(request, stream=True, follow_redirects=False)
         except (httpx2.TransportError, httpx2.InvalidURL, OSError) as error:
             raise Broken(f"the model's endpoint cannot be reached: {error or type(error).__name__}") from error
@@ -93,11 +93,11 @@ class EndpointClient:
                 await self._client.aclose()
 
 
-async def _pieces(response: "httpx2.Response", plain: bool) -> AsyncIterator[bytes]:
+async def _pieces(response: "httpx2.Response", is_plain: bool) -> AsyncIterator[bytes]:
     import httpx2
 
     try:
-        async for piece in response.aiter_raw() if plain else response.aiter_bytes():
+        async for piece in response.aiter_raw() if is_plain else response.aiter_bytes():
             yield piece
     except httpx2.RequestError as error:
         raise Broken(f"the response broke off: {error or type(error).__name__}") from error
@@ -107,12 +107,12 @@ async def _pieces(response: "httpx2.Response", plain: bool) -> AsyncIterator[byt
 class GatewayRequest:
     inside: SocketStream
     upstream: Upstream
-    line: EndpointClient
+    client: EndpointClient
     head: http1.RequestHead
-    may_go_on: bool = field(default=False, init=False)
+    may_continue: bool = field(default=False, init=False)
     """True if the agent's connection can carry another request."""
     _began: float = field(default_factory=monotonic, init=False)
-    _heard: bool = field(default=False, init=False)
+    _is_read: bool = field(default=False, init=False)
     """True if the whole request was read."""
     _status: int = field(default=0, init=False)
     _up: int = field(default=0, init=False)
@@ -133,7 +133,7 @@ class GatewayRequest:
     async def serve(self) -> None:
         async with anyio.create_task_group() as tasks:
             try:
-                await self._pass_on(tasks)
+                await self._forward(tasks)
             except http1.BadHead as error:
                 await self._refuse(error.status, str(error))
             except Broken as error:
@@ -152,7 +152,7 @@ class GatewayRequest:
             answer = refusal(status, self._detail)
             await self.inside.send(answer.partition(http1.END)[0] + http1.END if self.head.method == "HEAD" else answer)
 
-    async def _pass_on(self, tasks: anyio.abc.TaskGroup) -> None:
+    async def _forward(self, tasks: anyio.abc.TaskGroup) -> None:
         if self.head.method == "TRACE":
             raise http1.BadHead("TRACE is not forwarded", 405)
         if "websocket" in http1.words(self.head.fields, "upgrade"):
@@ -162,11 +162,11 @@ class GatewayRequest:
             # A server that ignores the body would read it as the next request of the connection.
             raise http1.BadHead(f"{self.head.method} with a body is not forwarded")
         fields = self.upstream.fields(self.head)
-        await http1.invite(self.inside, self.head)
+        await http1.send_continue(self.inside, self.head)
         if not self.head.has_body:
-            self._all_heard(tasks)
+            self._watch_disconnect(tasks)
         body = self._body(tasks) if self.head.has_body else None
-        response = await self.line.ask(self.head.method, url, fields, body)
+        response = await self.client.ask(self.head.method, url, fields, body)
         try:
             await self._answer(response)
         finally:
@@ -178,15 +178,15 @@ class GatewayRequest:
             async for piece in pieces:
                 self._up += len(piece)
                 yield piece
-        self._all_heard(tasks)
+        self._watch_disconnect(tasks)
 
-    def _all_heard(self, tasks: anyio.abc.TaskGroup) -> None:
+    def _watch_disconnect(self, tasks: anyio.abc.TaskGroup) -> None:
         """Watch for a disconnect: from now on the agent has nothing else to send."""
-        self._heard = True
-        tasks.start_soon(self._until_gone, tasks.cancel_scope)
+        self._is_read = True
+        tasks.start_soon(self._cancel_when_closed, tasks.cancel_scope)
 
-    async def _until_gone(self, scope: anyio.CancelScope) -> None:
-        await self.inside.until_gone()
+    async def _cancel_when_closed(self, scope: anyio.CancelScope) -> None:
+        await self.inside.wait_closed()
         self._detail = "the agent closed the connection"
         scope.cancel()
 
@@ -195,24 +195,26 @@ class GatewayRequest:
         codings = {coding.strip().lower() for coding in response.headers.get("content-encoding", "").split(",")} - {""}
         if codings - CODINGS or response.status_code < 200:
             raise Broken("unexpected response: a different encoding or protocol")
-        plain = not codings - {"identity"}
-        framing = self._framing(response, plain)
-        goes_on = self._heard and self.head.stays_open and framing is not None
-        fields = [*_passed(response, secret, plain), *(framing or [])]
+        is_plain = not codings - {"identity"}
+        framing = self._framing(response, is_plain)
+        may_continue = self._is_read and self.head.stays_open and framing is not None
+        fields = [*_answer_fields(response, secret, is_plain), *(framing or [])]
         first = f"HTTP/1.1 {response.status_code} {http1.phrase(response.status_code)}"
         self._status = response.status_code
-        await self.inside.send(http1.written(first, [*fields, ("connection", "keep-alive" if goes_on else "close")]))
+        await self.inside.send(
+            http1.head_bytes(first, [*fields, ("connection", "keep-alive" if may_continue else "close")])
+        )
         if self._has_body(response):
-            await self._stream(_pieces(response, plain), secret, chunked=framing == CHUNKED)
-        self.may_go_on = goes_on
+            await self._stream(_pieces(response, is_plain), secret, chunked=framing == CHUNKED)
+        self.may_continue = may_continue
 
     def _has_body(self, response: "httpx2.Response") -> bool:
         return self.head.method != "HEAD" and response.status_code not in WITHOUT_BODY
 
-    def _framing(self, response: "httpx2.Response", plain: bool) -> list[tuple[str, str]] | None:
+    def _framing(self, response: "httpx2.Response", is_plain: bool) -> list[tuple[str, str]] | None:
         """Return the fields by which the agent finds the end of the answer; None: only by the end of the connection."""
         length = response.headers.get("content-length")
-        if length is not None and plain and response.status_code not in WITHOUT_BODY:
+        if length is not None and is_plain and response.status_code not in WITHOUT_BODY:
             return [("content-length", length)]
         if not self._has_body(response):
             return []
@@ -240,11 +242,11 @@ def refusal(status: int, reason: str) -> bytes:
     fields = [("content-type", "application/json"), ("content-length", str(len(text))), ("connection", "close")]
     if status == 426:
         fields.append(("upgrade", "HTTP/1.1"))
-    return http1.written(f"HTTP/1.1 {status} {http1.phrase(status)}", fields) + text
+    return http1.head_bytes(f"HTTP/1.1 {status} {http1.phrase(status)}", fields) + text
 
 
-def _passed(response: "httpx2.Response", secret: Redactor, plain: bool) -> list[tuple[str, str]]:
+def _answer_fields(response: "httpx2.Response", secret: Redactor, is_plain: bool) -> list[tuple[str, str]]:
     """Return the fields of the answer that the agent gets: without cookies, without the key."""
     read = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers.raw)
-    dropped = KEPT_BACK if plain else KEPT_BACK | {"content-encoding"}
+    dropped = WITHHELD if is_plain else WITHHELD | {"content-encoding"}
     return [(secret.whole(name), secret.whole(value)) for name, value in http1.end_to_end(read) if name not in dropped]

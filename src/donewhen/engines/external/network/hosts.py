@@ -45,10 +45,10 @@ class Rules:
     """Endpoints that are named exactly, wherever they are: a model's server, a service of the workspace."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hosts", tuple(_pattern(host) for host in self.hosts))
-        object.__setattr__(self, "targets", frozenset((_named(host), port) for host, port in self.targets))
+        object.__setattr__(self, "hosts", tuple(_canonical_pattern(host) for host in self.hosts))
+        object.__setattr__(self, "targets", frozenset((_canonical_host(host), port) for host, port in self.targets))
 
-    def verdict(self, host: str, port: int) -> HostDecision:
+    def decide(self, host: str, port: int) -> HostDecision:
         """Return the decision about a canonical host (`canonical`)."""
         if (host, port) in self.targets:
             return HostDecision(True, f"the endpoint {host}:{port} is allowed", private=True, writes=True)
@@ -136,15 +136,15 @@ def _ascii(text: str) -> str:
         raise NoHost("invalid international host name") from None
 
 
-def _pattern(host: str) -> str:
-    star, below = ("*.", host[2:]) if host.startswith("*.") else ("", host)
-    name = _named(below)
+def _canonical_pattern(host: str) -> str:
+    star, name_below = ("*.", host[2:]) if host.startswith("*.") else ("", host)
+    name = _canonical_host(name_below)
     if star and is_address(name):
         raise BadInput(f"'{host}' is not a host: an address has no subdomains")
     return star + name
 
 
-def _named(host: str) -> str:
+def _canonical_host(host: str) -> str:
     """Return the canonical host of a rule, where an IPv6 address may be written without brackets."""
     try:
         return canonical(f"[{host}]" if ":" in host and not host.startswith("[") else host)

@@ -59,13 +59,13 @@ class RequestHead:
     @property
     def stays_open(self) -> bool:
         """True if another request may follow on the same connection."""
-        said = words(self.fields, "connection")
-        return "close" not in said and (self.minor == 1 or "keep-alive" in said)
+        options = words(self.fields, "connection")
+        return "close" not in options and (self.minor == 1 or "keep-alive" in options)
 
 
 def request(data: bytes) -> RequestHead:
     """Parse a whole head, up to and including its empty line."""
-    first, fields = _lines(data)
+    first, fields = _parse_head(data)
     line = REQUEST_LINE.fullmatch(first)
     if line is None:
         raise BadHead("invalid request line")
@@ -78,7 +78,7 @@ def request(data: bytes) -> RequestHead:
 
 def status(data: bytes) -> tuple[int, Fields]:
     """Return the status and fields of a whole response head."""
-    first, fields = _lines(data)
+    first, fields = _parse_head(data)
     line = STATUS_LINE.fullmatch(first)
     if line is None:
         raise BadHead("invalid status line")
@@ -87,13 +87,13 @@ def status(data: bytes) -> tuple[int, Fields]:
 
 def end_to_end(fields: Fields) -> Iterator[tuple[str, str]]:
     """Yield the fields to pass on: all but those for the next hop, which include those that `Connection` names."""
-    named = words(fields, "connection")
+    connection_words = words(fields, "connection")
     for name, value in fields:
-        if name not in HOP_BY_HOP and name not in named and not name.startswith("proxy-"):
+        if name not in HOP_BY_HOP and name not in connection_words and not name.startswith("proxy-"):
             yield name, value
 
 
-def written(first_line: str, fields: Iterable[tuple[str, str]]) -> bytes:
+def head_bytes(first_line: str, fields: Iterable[tuple[str, str]]) -> bytes:
     """Build a head of ours from fields that were read here."""
     lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
     return f"{first_line}\r\n{lines}\r\n".encode("latin-1")
@@ -111,7 +111,7 @@ def words(fields: Fields, name: str) -> set[str]:
     return {word.strip().lower() for field, value in fields if field == name for word in value.split(",")}
 
 
-def _lines(data: bytes) -> tuple[str, Fields]:
+def _parse_head(data: bytes) -> tuple[str, Fields]:
     if len(data) > LARGEST:
         raise BadHead("head too long", 431)
     if not data.endswith(END):
@@ -155,21 +155,21 @@ LAST_CHUNK = b"0\r\n\r\n"
 async def body(stream: SocketStream, head: RequestHead) -> AsyncGenerator[bytes]:
     """Yield the body. Raise `ConnectionClosed` if it stops in the middle, `BadHead` if its framing is wrong."""
     if head.length is not None:
-        async for piece in _exactly(stream, head.length):
+        async for piece in _read_exactly(stream, head.length):
             yield piece
         return
     while size := await _chunk_size(stream):
-        async for piece in _exactly(stream, size):
+        async for piece in _read_exactly(stream, size):
             yield piece
-        if await _line(stream) != CRLF:
+        if await _read_line(stream) != CRLF:
             raise BadHead("chunk longer than its size")
     for _ in range(MOST_TRAILERS):
-        if await _line(stream) == CRLF:
+        if await _read_line(stream) == CRLF:
             return
     raise BadHead("too many trailers")
 
 
-async def invite(stream: SocketStream, head: RequestHead) -> None:
+async def send_continue(stream: SocketStream, head: RequestHead) -> None:
     """Ask a client that waits for `100 Continue` to send its body."""
     if head.minor == 1 and head.has_body and "100-continue" in words(head.fields, "expect"):
         await stream.send(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -179,7 +179,7 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-async def _exactly(stream: SocketStream, count: int) -> AsyncGenerator[bytes]:
+async def _read_exactly(stream: SocketStream, count: int) -> AsyncGenerator[bytes]:
     while count:
         data = await stream.receive()
         if not data:
@@ -192,13 +192,13 @@ async def _exactly(stream: SocketStream, count: int) -> AsyncGenerator[bytes]:
 
 
 async def _chunk_size(stream: SocketStream) -> int:
-    found = CHUNK.fullmatch(await _line(stream))
+    found = CHUNK.fullmatch(await _read_line(stream))
     if found is None:
         raise BadHead("chunk without a size")
     return int(found[1], 16)
 
 
-async def _line(stream: SocketStream) -> bytes:
+async def _read_line(stream: SocketStream) -> bytes:
     line = await stream.receive_until(CRLF, LONGEST_LINE)
     if line is None:
         raise BadHead("line between chunks too long")

@@ -30,7 +30,7 @@ class ConnectionLimits:
 LIMITS = ConnectionLimits()
 
 
-async def attend(listener: socket.socket, serve: Serve, limits: ConnectionLimits) -> None:
+async def serve_connections(listener: socket.socket, serve: Serve, limits: ConnectionLimits) -> None:
     """Serve until cancelled. Connections above the limit wait in the kernel."""
     places = anyio.Semaphore(limits.connections)
 

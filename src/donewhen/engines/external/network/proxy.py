@@ -18,13 +18,13 @@ from typing import Literal
 import anyio
 
 from donewhen.engines.external.network import client_hello, http1
-from donewhen.engines.external.network.dial import OUTSIDE, Dialer
+from donewhen.engines.external.network.dial import DIALER, Dialer
 from donewhen.engines.external.network.hosts import HostDecision, NoHost, Rules, canonical, is_address, split_port
-from donewhen.engines.external.network.listener import LIMITS, ConnectionLimits, attend
-from donewhen.engines.external.network.stream import ConnectionClosed, SocketStream, join
+from donewhen.engines.external.network.listener import LIMITS, ConnectionLimits, serve_connections
+from donewhen.engines.external.network.stream import ConnectionClosed, SocketStream, copy_both_ways
 from donewhen.records import frozen
 
-READING = ("GET", "HEAD")
+READ_METHODS = ("GET", "HEAD")
 TLS_PORT = 443
 ABSOLUTE = re.compile(r"http://([^/?#]*)((?:/[^#]*|\?[^#]*)?)", re.IGNORECASE)
 LONGEST_LOGGED = 400
@@ -49,7 +49,7 @@ class ConnectionLog:
     duration_ms: int
 
 
-class _Turned(Exception):
+class _Rejected(Exception):
     """Ends a connection, with an answer for the agent and a reason for the log."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -62,79 +62,79 @@ async def serve_proxy(
     rules: Rules,
     log: Callable[[ConnectionLog], None],
     *,
-    outside: Dialer = OUTSIDE,
+    dialer: Dialer = DIALER,
     limits: ConnectionLimits = LIMITS,
 ) -> None:
     """Serve until cancelled. The listener is closed at the end. What the rules do not allow is refused."""
 
     async def serve(inside: SocketStream) -> None:
-        visit = _Visit(inside, rules, outside, limits)
+        connection = _ProxyConnection(inside, rules, dialer, limits)
         try:
-            await visit.serve()
+            await connection.serve()
         finally:
-            log(visit.record())
+            log(connection.record())
 
-    await attend(listener, serve, limits)
+    await serve_connections(listener, serve, limits)
 
 
 @dataclass(slots=True)
-class _Visit:
+class _ProxyConnection:
     """One connection of the agent, from its first byte to its last."""
 
     inside: SocketStream
     rules: Rules
-    outside: Dialer
+    dialer: Dialer
     limits: ConnectionLimits
     _began: float = field(default_factory=monotonic, init=False)
     _request: str = field(default="", init=False)
-    _where: tuple[str, int, str] = field(default=("", 0, ""), init=False)
-    _ended: tuple[Literal["allowed", "refused", "failed"], str] = field(default=("failed", "no request"), init=False)
-    _beyond: SocketStream | None = field(default=None, init=False)
+    _target: tuple[str, int, str] = field(default=("", 0, ""), init=False)
+    _result: tuple[Literal["allowed", "refused", "failed"], str] = field(default=("failed", "no request"), init=False)
+    _remote: SocketStream | None = field(default=None, init=False)
 
     def record(self) -> ConnectionLog:
-        host, port, address = self._where
+        host, port, address = self._target
         return ConnectionLog(
             request=self._request[:LONGEST_LOGGED],
             host=host,
             port=port,
             address=address,
-            verdict=self._ended[0],
-            reason=self._ended[1],
-            bytes_up=self._beyond.sent if self._beyond else 0,
-            bytes_down=self._beyond.received if self._beyond else 0,
+            verdict=self._result[0],
+            reason=self._result[1],
+            bytes_up=self._remote.sent if self._remote else 0,
+            bytes_down=self._remote.received if self._remote else 0,
             duration_ms=round((monotonic() - self._began) * 1000),
         )
 
     async def serve(self) -> None:
         try:
             head = await self._head()
-            self._ended = ("failed", "the agent closed the connection first")
+            self._result = ("failed", "the agent closed the connection first")
             await (self._tunnel(head) if head.method == "CONNECT" else self._forward(head))
         except (http1.BadHead, NoHost) as error:
-            await self._turn_away(_Turned(getattr(error, "status", 400), str(error)))
-        except _Turned as turned:
-            await self._turn_away(turned)
+            await self._reject(_Rejected(getattr(error, "status", 400), str(error)))
+        except _Rejected as rejected:
+            await self._reject(rejected)
         except ConnectionClosed:
             return
 
-    async def _turn_away(self, turned: _Turned) -> None:
-        self._ended = ("failed" if turned.status >= 500 else "refused", str(turned))
-        text = f"donewhen: {turned}\n".encode()
+    async def _reject(self, rejected: _Rejected) -> None:
+        self._result = ("failed" if rejected.status >= 500 else "refused", str(rejected))
+        text = f"donewhen: {rejected}\n".encode()
         fields = [("content-type", "text/plain"), ("content-length", str(len(text))), ("connection", "close")]
-        head = http1.written(f"HTTP/1.1 {turned.status} {http1.phrase(turned.status)}", fields)
+        head = http1.head_bytes(f"HTTP/1.1 {rejected.status} {http1.phrase(rejected.status)}", fields)
         try:
             await self.inside.send(head + text)
         except ConnectionClosed:
             return
-        await self.inside.part()
+        await self.inside.finish()
 
     async def _head(self) -> http1.RequestHead:
         with anyio.move_on_after(self.limits.head_secs):
             data = await self.inside.receive_until(http1.END, http1.LARGEST)
             if data is None:
-                raise _Turned(431, "request head too long")
+                raise _Rejected(431, "request head too long")
             return http1.request(data)
-        raise _Turned(408, "no request in time")
+        raise _Rejected(408, "no request in time")
 
     # -- a tunnel --
 
@@ -142,42 +142,42 @@ class _Visit:
         self._request = head.method
         host, port = split_port(head.target)
         if head.has_body:
-            raise _Turned(400, "CONNECT with a body")
-        verdict = self._judged(host, port)
-        async with await self._reached(host, port, verdict) as beyond:
+            raise _Rejected(400, "CONNECT with a body")
+        decision = self._decide(host, port)
+        async with await self._connect(host, port, decision) as remote:
             await self.inside.send(ESTABLISHED)
-            if port == TLS_PORT or not verdict.private:
-                await self._same_name(host)
-            self._ended = ("allowed", verdict.reason)
-            await join(self.inside, beyond)
+            if port == TLS_PORT or not decision.private:
+                await self._check_server_name(host)
+            self._result = ("allowed", decision.reason)
+            await copy_both_ways(self.inside, remote)
 
-    async def _same_name(self, host: str) -> None:
+    async def _check_server_name(self, host: str) -> None:
         """Forward nothing before the agent has stated, in TLS, the host that it was allowed to reach."""
         try:
             name = await self._server_name()
         except client_hello.NotTls as error:
-            raise _Turned(403, f"only TLS may go through a tunnel to {host}: {error}") from None
+            raise _Rejected(403, f"only TLS may go through a tunnel to {host}: {error}") from None
         if not name and is_address(host):
             return
         try:
-            same = canonical(name) == host
+            is_same = canonical(name) == host
         except NoHost:
-            same = False
-        if not same:
-            self._ended = ("refused", f"TLS for a host other than {host}")
+            is_same = False
+        if not is_same:
+            self._result = ("refused", f"TLS for a host other than {host}")
             await self.inside.send(client_hello.ACCESS_DENIED)
-            await self.inside.part()
+            await self.inside.finish()
             raise ConnectionClosed
 
     async def _server_name(self) -> str:
-        said = b""
+        data = b""
         with anyio.move_on_after(self.limits.head_secs):
-            while (name := client_hello.server_name(said)) is None:
+            while (name := client_hello.server_name(data)) is None:
                 piece = await self.inside.receive()
                 if not piece:
                     raise client_hello.NotTls("it closed the connection first")
-                said += piece
-            self.inside.put_back(said)
+                data += piece
+            self.inside.put_back(data)
             return name
         raise client_hello.NotTls("it sends nothing")
 
@@ -186,92 +186,92 @@ class _Visit:
     async def _forward(self, head: http1.RequestHead) -> None:
         found = ABSOLUTE.fullmatch(head.target)
         if found is None:
-            raise _Turned(400, "this is a proxy: send CONNECT HOST:PORT, or a complete http:// address")
+            raise _Rejected(400, "this is a proxy: send CONNECT HOST:PORT, or a complete http:// address")
         host, port = split_port(found[1], 80)
         path = found[2] if found[2].startswith("/") else f"/{found[2]}"
         self._request = f"{head.method} http://{found[1]}{path.partition('?')[0]}"
         if head.values("host") and split_port(head.values("host")[0], 80) != (host, port):
-            raise _Turned(400, "the Host header does not match the address")
-        verdict = self._judged(host, port)
-        if not verdict.writes and (head.method not in READING or head.has_body):
-            raise _Turned(403, f"{host} is read-only: {head.method} is not forwarded")
-        async with await self._reached(host, port, verdict) as beyond:
-            self._ended = ("allowed", verdict.reason)
-            await self._ask(head, found[1], path, beyond)
-            await self._answer(beyond)
+            raise _Rejected(400, "the Host header does not match the address")
+        decision = self._decide(host, port)
+        if not decision.writes and (head.method not in READ_METHODS or head.has_body):
+            raise _Rejected(403, f"{host} is read-only: {head.method} is not forwarded")
+        async with await self._connect(host, port, decision) as remote:
+            self._result = ("allowed", decision.reason)
+            await self._ask(head, found[1], path, remote)
+            await self._answer(remote)
 
-    async def _ask(self, head: http1.RequestHead, authority: str, path: str, beyond: SocketStream) -> None:
-        passed = [(name, value) for name, value in http1.end_to_end(head.fields) if name != "host"]
+    async def _ask(self, head: http1.RequestHead, authority: str, path: str, remote: SocketStream) -> None:
+        fields_passed = [(name, value) for name, value in http1.end_to_end(head.fields) if name != "host"]
         framing = [("transfer-encoding", "chunked")] if head.length is None else []
-        fields = [("host", authority), *passed, *framing, ("connection", "close")]
-        await http1.invite(self.inside, head)
+        fields = [("host", authority), *fields_passed, *framing, ("connection", "close")]
+        await http1.send_continue(self.inside, head)
         try:
-            await beyond.send(http1.written(f"{head.method} {path} HTTP/1.1", fields))
+            await remote.send(http1.head_bytes(f"{head.method} {path} HTTP/1.1", fields))
             async for piece in http1.body(self.inside, head):
-                await beyond.send(http1.chunk(piece) if head.length is None else piece)
+                await remote.send(http1.chunk(piece) if head.length is None else piece)
             if head.length is None:
-                await beyond.send(http1.LAST_CHUNK)
+                await remote.send(http1.LAST_CHUNK)
         except ConnectionClosed:
             return  # closed by a host that needs no more and may have answered, or by the agent, which is gone
 
-    async def _answer(self, beyond: SocketStream) -> None:
+    async def _answer(self, remote: SocketStream) -> None:
         """Pass on any answer as the last one of this connection: what the agent sends after it is not forwarded."""
-        status, fields = await _status_from(beyond)
+        status, fields = await _status_from(remote)
         while status < 200:
-            status, fields = await _status_from(beyond)
+            status, fields = await _status_from(remote)
         framing = [(name, value) for name, value in fields if name == "transfer-encoding"]
         fields = [*http1.end_to_end(fields), *framing, ("connection", "close")]
-        await self.inside.send(http1.written(f"HTTP/1.1 {status} {http1.phrase(status)}", fields))
-        while data := await beyond.receive():
+        await self.inside.send(http1.head_bytes(f"HTTP/1.1 {status} {http1.phrase(status)}", fields))
+        while data := await remote.receive():
             await self.inside.send(data)
-        await self.inside.part()
+        await self.inside.finish()
 
     # -- both --
 
-    def _judged(self, host: str, port: int) -> HostDecision:
-        self._where = (host, port, "")
-        verdict = self.rules.verdict(host, port)
-        if not verdict.allowed:
-            raise _Turned(403, verdict.reason)
-        return verdict
+    def _decide(self, host: str, port: int) -> HostDecision:
+        self._target = (host, port, "")
+        decision = self.rules.decide(host, port)
+        if not decision.allowed:
+            raise _Rejected(403, decision.reason)
+        return decision
 
-    async def _reached(self, host: str, port: int, verdict: HostDecision) -> SocketStream:
+    async def _connect(self, host: str, port: int, decision: HostDecision) -> SocketStream:
         with anyio.move_on_after(self.limits.connect_secs):
-            addresses = [host] if is_address(host) else await self._resolved(host, port)
+            addresses = [host] if is_address(host) else await self._resolve(host, port)
             for address in addresses:
-                reason = "" if verdict.private else self.outside.refusal(address)
+                reason = "" if decision.private else self.dialer.refusal(address)
                 if reason:
-                    raise _Turned(403, f"{host} has the address {address}: {reason}")
-            return await self._dialled(addresses, host, port)
-        raise _Turned(504, f"{host} does not answer")
+                    raise _Rejected(403, f"{host} has the address {address}: {reason}")
+            return await self._dial_first(addresses, host, port)
+        raise _Rejected(504, f"{host} does not answer")
 
-    async def _resolved(self, host: str, port: int) -> list[str]:
+    async def _resolve(self, host: str, port: int) -> list[str]:
         try:
-            return [str(ip_address(one)) for one in await self.outside.resolve(host, port)]
+            return [str(ip_address(one)) for one in await self.dialer.resolve(host, port)]
         except (OSError, ValueError):
-            raise _Turned(502, f"{host} has no address") from None
+            raise _Rejected(502, f"{host} has no address") from None
 
-    async def _dialled(self, addresses: list[str], host: str, port: int) -> SocketStream:
+    async def _dial_first(self, addresses: list[str], host: str, port: int) -> SocketStream:
         """Connect to the first address that answers; each one gets its share of the time."""
         why = "it has no address"
         for address in addresses:
             try:
                 with anyio.fail_after(self.limits.connect_secs / len(addresses)):
-                    made = await self.outside.dial(address, port)
+                    connected = await self.dialer.dial(address, port)
             except (OSError, TimeoutError) as error:
                 why = str(error) or "no answer"
                 continue
-            self._where = (host, port, address)
-            self._beyond = SocketStream(made)
-            return self._beyond
-        raise _Turned(502, f"{host} cannot be reached: {why}")
+            self._target = (host, port, address)
+            self._remote = SocketStream(connected)
+            return self._remote
+        raise _Rejected(502, f"{host} cannot be reached: {why}")
 
 
-async def _status_from(beyond: SocketStream) -> tuple[int, http1.Fields]:
+async def _status_from(remote: SocketStream) -> tuple[int, http1.Fields]:
     try:
-        data = await beyond.receive_until(http1.END, http1.LARGEST)
+        data = await remote.receive_until(http1.END, http1.LARGEST)
         return http1.status(data or b"")
     except ConnectionClosed:
-        raise _Turned(502, "no answer") from None
+        raise _Rejected(502, "no answer") from None
     except http1.BadHead as error:
-        raise _Turned(502, f"invalid response: {error}") from None
+        raise _Rejected(502, f"invalid response: {error}") from None

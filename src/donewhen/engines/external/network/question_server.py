@@ -14,7 +14,7 @@ import anyio
 from donewhen import __version__
 from donewhen.engines.external.json_values import mapping
 from donewhen.engines.external.network import http1
-from donewhen.engines.external.network.listener import LIMITS, ConnectionLimits, attend
+from donewhen.engines.external.network.listener import LIMITS, ConnectionLimits, serve_connections
 from donewhen.engines.external.network.stream import ConnectionClosed, SocketStream
 
 Ask = Callable[[str], Awaitable[str]]
@@ -46,18 +46,18 @@ async def serve_questions(listener: socket.socket, ask: Ask, *, limits: Connecti
 
     async def serve(inside: SocketStream) -> None:
         try:
-            status, answer = await _answered(inside, one_at_a_time, limits)
+            status, answer = await _answer(inside, one_at_a_time, limits)
             data = json.dumps(answer).encode() if answer is not None else b""
             fields = [("content-type", "application/json"), ("content-length", str(len(data))), ("connection", "close")]
-            await inside.send(http1.written(f"HTTP/1.1 {status} {http1.phrase(status)}", fields) + data)
-            await inside.part()
+            await inside.send(http1.head_bytes(f"HTTP/1.1 {status} {http1.phrase(status)}", fields) + data)
+            await inside.finish()
         except ConnectionClosed:
             return  # the agent does not wait for the answer
 
-    await attend(listener, serve, limits)
+    await serve_connections(listener, serve, limits)
 
 
-async def _answered(inside: SocketStream, ask: Ask, limits: ConnectionLimits) -> tuple[int, Any]:
+async def _answer(inside: SocketStream, ask: Ask, limits: ConnectionLimits) -> tuple[int, Any]:
     """Return the status and the JSON with which a request is answered."""
     try:
         with anyio.fail_after(limits.head_secs):
@@ -65,7 +65,7 @@ async def _answered(inside: SocketStream, ask: Ask, limits: ConnectionLimits) ->
             head = http1.request(data or b"")
             if head.method != "POST":
                 return 405, None
-            await http1.invite(inside, head)
+            await http1.send_continue(inside, head)
             body = b""
             async for piece in http1.body(inside, head):
                 body += piece
@@ -94,13 +94,13 @@ async def _reply(message: Mapping[str, Any], ask: Ask) -> tuple[int, Any]:
         case "tools/list":
             answer["result"] = {"tools": [TOOL]}
         case "tools/call":
-            answer |= await _called(params, ask)
+            answer |= await _call_tool(params, ask)
         case _:
             answer["error"] = {"code": METHOD_NOT_FOUND, "message": "only one tool is available here"}
     return 200, answer
 
 
-async def _called(params: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
+async def _call_tool(params: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
     prompt = mapping(params.get("arguments")).get("prompt")
     if params.get("name") != NAME or not isinstance(prompt, str) or not prompt.strip():
         return {"error": {"code": INVALID, "message": f"{NAME} needs a prompt; it is the only tool"}}

@@ -11,8 +11,8 @@ from types import TracebackType
 import anyio
 
 AT_ONCE = 1 << 16
-PARTING_SECS = 1.0
-PARTING_BYTES = 1 << 20
+FINISH_SECS = 1.0
+FINISH_BYTES = 1 << 20
 
 
 class ConnectionClosed(Exception):
@@ -94,7 +94,7 @@ class SocketStream:
         except OSError as error:
             raise ConnectionClosed from error
 
-    async def until_gone(self) -> None:
+    async def wait_closed(self) -> None:
         """Wait until the other side has closed. If it sends something instead, keep that and wait until cancelled."""
         if not self._unread:
             try:
@@ -106,22 +106,22 @@ class SocketStream:
             self.put_back(data)
         await anyio.sleep_forever()
 
-    async def part(self) -> None:
+    async def finish(self) -> None:
         """End sending, then read for a moment what the other side still sends: closing a socket over unread bytes
         discards the last ones that were sent."""
-        heard = 0
-        with suppress(ConnectionClosed), anyio.move_on_after(PARTING_SECS):
+        received_bytes = 0
+        with suppress(ConnectionClosed), anyio.move_on_after(FINISH_SECS):
             self.end_sending()
-            while heard < PARTING_BYTES and (data := await self.receive()):
-                heard += len(data)
+            while received_bytes < FINISH_BYTES and (data := await self.receive()):
+                received_bytes += len(data)
 
 
-async def join(inside: SocketStream, outside: SocketStream) -> None:
+async def copy_both_ways(inside: SocketStream, outside: SocketStream) -> None:
     """Copy bytes both ways until both sides have ended, or one breaks. The end of one direction is passed on
     separately."""
     async with anyio.create_task_group() as tasks:
 
-        async def carry(source: SocketStream, sink: SocketStream) -> None:
+        async def copy(source: SocketStream, sink: SocketStream) -> None:
             try:
                 while data := await source.receive():
                     await sink.send(data)
@@ -129,5 +129,5 @@ async def join(inside: SocketStream, outside: SocketStream) -> None:
             except ConnectionClosed:
                 tasks.cancel_scope.cancel()
 
-        tasks.start_soon(carry, inside, outside)
-        await carry(outside, inside)
+        tasks.start_soon(copy, inside, outside)
+        await copy(outside, inside)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from donewhen.engines.external.agent import AgentTask
-from donewhen.engines.external.discover.profile import AgentInterface, AgentProvider, Profile, ProfileFile, filled
+from donewhen.engines.external.discover.profile import AgentInterface, AgentProvider, Profile, ProfileFile, fill
 from donewhen.engines.external.network.endpoints import mcp_wire
 from donewhen.engines.external.network.gateway import RequestLog, Upstream, serve_gateway
 from donewhen.engines.external.network.hosts import Rules
 from donewhen.engines.external.network.proxy import ConnectionLog, serve_proxy
 from donewhen.engines.external.network.question_server import Ask, serve_questions
-from donewhen.engines.external.run.config_files import content, put
+from donewhen.engines.external.run.config_files import content, write_file
 from donewhen.engines.interface import Job
 from donewhen.errors import MachineryBroke
 from donewhen.records import frozen
@@ -67,8 +67,8 @@ class AgentLaunchSpec:
     project_settings: bool = False
 
     @property
-    def way(self) -> AgentInterface:
-        return self.profile.ways[self.kind]
+    def interface(self) -> AgentInterface:
+        return self.profile.interfaces[self.kind]
 
     @property
     def behind_gateway(self) -> AgentProvider | None:
@@ -95,40 +95,40 @@ class PreparedAgent:
 class AgentCallbacks:
     """Callbacks for the traffic through the inner ports."""
 
-    requested: Callable[[RequestLog], None]
+    on_request: Callable[[RequestLog], None]
     """Receives each request to the model."""
-    mcp_requested: Callable[[RequestLog], None]
+    on_mcp_request: Callable[[RequestLog], None]
     """Receives each request to the user's MCP server: it says nothing about the model."""
-    connected: Callable[[ConnectionLog], None]
+    on_connection: Callable[[ConnectionLog], None]
     ask: Ask | None = None
     """Asks a person the agent's question; None if no person is available."""
 
 
-def furnish(hired: AgentLaunchSpec, job: Job, task: AgentTask, porters: AgentCallbacks) -> PreparedAgent:
+def prepare_agent(spec: AgentLaunchSpec, job: Job, task: AgentTask, callbacks: AgentCallbacks) -> PreparedAgent:
     """Write the profile's files and return how the agent is started."""
-    outside = job.own / hired.profile.name
-    outside.mkdir(parents=True, exist_ok=True, mode=0o700)
+    host_dir = job.own / spec.profile.name
+    host_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     inside = f"{_home()}/.donewhen-agent"
-    values = _values(hired, task, inside, asks=porters.ask is not None)
+    values = _placeholder_values(spec, task, inside, may_ask=callbacks.ask is not None)
     if len(task.text.encode()) > LONGEST_TASK:
-        put(outside, "task.md", task.text)
+        write_file(host_dir, "task.md", task.text)
         values["task"] = f"Your task is in the file {inside}/task.md. Read all of it first, then do what it says."
-    for file in hired.profile.files:
-        put(outside, file.path, content(file, _parts_of(file, hired, values), values))
+    for file in spec.profile.files:
+        write_file(host_dir, file.path, content(file, _json_parts(file, spec, values), values))
     binds = [
-        Bind(str(outside), inside, writable=True),
-        *_credentials(hired, inside),
-        *_covers(hired, job.maker, outside),
+        Bind(str(host_dir), inside, writable=True),
+        *_credentials(spec, inside),
+        *_hiding_binds(spec, job.maker, host_dir),
     ]
-    binds += [Bind(place, place) for place in _installations(hired, job.maker)]
-    beneath, layers = _within(hired, job.maker, outside)
+    binds += [Bind(path, path) for path in _installations(spec, job.maker)]
+    beneath, layers = _uncommitted_programs(spec, job.maker, host_dir)
     guest = Guest(
         binds=(*binds, *layers),
         beneath=beneath,
-        env={**_proxy_variables(), **_variables(hired, values)},
-        inner_ports=_doors(hired, porters),
+        env={**_proxy_variables(), **_variables(spec, values)},
+        inner_ports=_inner_ports(spec, callbacks),
     )
-    return PreparedAgent(guest, _argv(hired, task, values), outside, inside, values["mcp_url"])
+    return PreparedAgent(guest, _argv(spec, task, values), host_dir, inside, values["mcp_url"])
 
 
 def _home() -> str:
@@ -136,8 +136,8 @@ def _home() -> str:
     return "/run" if home == "/" else home
 
 
-def _values(hired: AgentLaunchSpec, task: AgentTask, inside: str, asks: bool) -> dict[str, str]:
-    provider, mcp_url = hired.behind_gateway, hired.mcp_url or (MCP_HERE if asks else "")
+def _placeholder_values(spec: AgentLaunchSpec, task: AgentTask, inside: str, may_ask: bool) -> dict[str, str]:
+    provider, mcp_url = spec.behind_gateway, spec.mcp_url or (MCP_HERE if may_ask else "")
     if mcp_url:  # the agent reaches the server through its inner port, with the same path
         mcp_url = urlsplit(mcp_url)._replace(scheme="http", netloc=f"{ADDRESS}:{MCP_PORT}").geturl()
     return {
@@ -145,60 +145,60 @@ def _values(hired: AgentLaunchSpec, task: AgentTask, inside: str, asks: bool) ->
         "config": inside,
         "gateway": f"http://{ADDRESS}:{GATEWAY_PORT}",
         "key": STAND_IN,
-        "model": task.model or (provider.model if provider else "") or hired.profile.default_model,
+        "model": task.model or (provider.model if provider else "") or spec.profile.default_model,
         "turns": str(task.max_turns),
         "mcp_url": mcp_url,
         "conversation": task.conversation,
-        "provider": hired.provider,
+        "provider": spec.provider,
     }
 
 
-def _variables(hired: AgentLaunchSpec, values: Mapping[str, str]) -> dict[str, str]:
+def _variables(spec: AgentLaunchSpec, values: Mapping[str, str]) -> dict[str, str]:
     """Return the profile's variables, without those that name the model if there is no model."""
-    by = hired.behind_gateway or hired.profile.sign_in
-    every = {**hired.profile.env, **hired.way.env, **by.env}
-    return {name: filled(one, values) for name, one in every.items() if values["model"] or "{model}" not in one}
+    source = spec.behind_gateway or spec.profile.sign_in
+    every = {**spec.profile.env, **spec.interface.env, **source.env}
+    return {name: fill(one, values) for name, one in every.items() if values["model"] or "{model}" not in one}
 
 
-def _argv(hired: AgentLaunchSpec, task: AgentTask, values: Mapping[str, str]) -> tuple[str, ...]:
-    way = hired.way
-    words = [*way.argv, *way.turns]
-    words += way.model if values["model"] else ()
-    words += way.mcp if values["mcp_url"] else ()
-    words += way.resume if task.conversation else ()
-    words += hired.profile.project_argv if hired.project_settings else ()
-    return (hired.program, *(filled(word, values) for word in (*words, *way.task)))
+def _argv(spec: AgentLaunchSpec, task: AgentTask, values: Mapping[str, str]) -> tuple[str, ...]:
+    interface = spec.interface
+    arguments = [*interface.argv, *interface.turns]
+    arguments += interface.model if values["model"] else ()
+    arguments += interface.mcp if values["mcp_url"] else ()
+    arguments += interface.resume if task.conversation else ()
+    arguments += spec.profile.project_argv if spec.project_settings else ()
+    return (spec.program, *(fill(word, values) for word in (*arguments, *interface.task)))
 
 
-def _parts_of(file: ProfileFile, hired: AgentLaunchSpec, values: Mapping[str, str]) -> list[Mapping[str, Any] | None]:
+def _json_parts(file: ProfileFile, spec: AgentLaunchSpec, values: Mapping[str, str]) -> list[Mapping[str, Any] | None]:
     """Return the parts of a JSON file that apply."""
     parts = [file.json, file.turns]
-    parts += [file.gateway] if hired.upstream is not None else []
+    parts += [file.gateway] if spec.upstream is not None else []
     parts += [file.model] if values["model"] else []
     parts += [file.mcp] if values["mcp_url"] else []
-    return [*parts, file.project] if hired.project_settings else parts
+    return [*parts, file.project] if spec.project_settings else parts
 
 
-def _credentials(hired: AgentLaunchSpec, inside: str) -> list[Bind]:
+def _credentials(spec: AgentLaunchSpec, inside: str) -> list[Bind]:
     """Return binds for the credential files that exist; none if the gateway is used."""
-    sign_in = hired.profile.sign_in
-    if hired.upstream is not None:
+    sign_in = spec.profile.sign_in
+    if spec.upstream is not None:
         return []
     home = _home()
-    places = [filled(place, {"config": inside}) for place in sign_in.inside]
+    places = [fill(path, {"config": inside}) for path in sign_in.inside]
     pairs = zip(sign_in.files, places or [f"{home}/{name}" for name in sign_in.files], strict=True)
     return [Bind(f"{home}/{name}", at, writable=True) for name, at in pairs if os.path.isfile(f"{home}/{name}")]
 
 
-def _covers(hired: AgentLaunchSpec, maker: "Maker", outside: Path) -> list[Bind]:
+def _hiding_binds(spec: AgentLaunchSpec, maker: "Maker", host_dir: Path) -> list[Bind]:
     """Return binds that hide everything in the tree by which a repository would configure the agent."""
-    if hired.project_settings:
+    if spec.project_settings:
         return []
-    nothing = outside.parent / "nothing"
+    nothing = host_dir.parent / "nothing"
     (nothing / "directory").mkdir(parents=True, exist_ok=True)
     (nothing / "file").touch()
     files, covers = maker.files, list[Bind]()
-    for path in hired.profile.project:
+    for path in spec.profile.project:
         try:
             kind = files.stat(path).kind
         except OutsideTree as error:
@@ -211,34 +211,34 @@ def _covers(hired: AgentLaunchSpec, maker: "Maker", outside: Path) -> list[Bind]
     return covers
 
 
-def _installations(hired: AgentLaunchSpec, maker: "Maker") -> list[str]:
+def _installations(spec: AgentLaunchSpec, maker: "Maker") -> list[str]:
     """Return what the program needs to run, if it is in a place that the sandbox empties."""
     home = Path(_home())
     emptied = [*machine.volatile_places(), *machine.homes(home)]
     tree = Path(maker.root)
     shown = toolchains(home, search_path(os.environ.get("PATH", "")), emptied, [maker.root])
     # The repository decides where its links lead, so a link target is shown only if it is visible anyway.
-    named = [program for program in _programs(hired) if tree not in program.parents]
+    named = [program for program in _programs(spec) if tree not in program.parents]
     private = [machine.closed_above(str(path)) for program in named for path in (program, os.path.realpath(program))]
     hidden = [home, *map(Path, (*emptied, *filter(None, private)))]
-    return sorted({str(place) for program in named for place in installations(program, hidden, shown, tree)})
+    return sorted({str(path) for program in named for path in installations(program, hidden, shown, tree)})
 
 
-def _within(hired: AgentLaunchSpec, maker: "Maker", outside: Path) -> tuple[str, list[Bind | Overlay]]:
+def _uncommitted_programs(spec: AgentLaunchSpec, maker: "Maker", host_dir: Path) -> tuple[str, list[Bind | Overlay]]:
     """Return what is in the checkout but not in the tree, for a program that was never committed.
 
     A package directory appears as a writable layer. A single program is placed beneath the tree, so that its directory
     stays the tree's own. Neither is part of what the agent makes.
     """
     tree, beneath, layers = Path(maker.root), "", dict[Path, Bind | Overlay]()
-    kept = outside.parent / "+programs"  # not a valid agent name: this must not be bound into a sandbox
-    for program in dict.fromkeys(path for one in _programs(hired) for path in (one, Path(os.path.realpath(one)))):
-        if tree not in program.parents or not program.is_file() or _is_in(maker, program.relative_to(tree)):
+    kept = host_dir.parent / "+programs"  # not a valid agent name: this must not be bound into a sandbox
+    for program in dict.fromkeys(path for one in _programs(spec) for path in (one, Path(os.path.realpath(one)))):
+        if tree not in program.parents or not program.is_file() or _is_in_tree(maker, program.relative_to(tree)):
             continue
-        place = installation_within(program, tree)
-        if place != program and not _is_in(maker, place.relative_to(tree)):
-            inner = str(place.relative_to(tree))
-            layers[place] = share_layer(kept / "installed" / inner, Root(tree), inner, maker.root)
+        path = installation_within(program, tree)
+        if path != program and not _is_in_tree(maker, path.relative_to(tree)):
+            inner = str(path.relative_to(tree))
+            layers[path] = share_layer(kept / "installed" / inner, Root(tree), inner, maker.root)
         else:
             beneath = str(kept / "beneath")
             Path(beneath).mkdir(parents=True, exist_ok=True)
@@ -262,11 +262,11 @@ def _copy(checkout: Root, path: str, target: Root) -> None:
                 shutil.copyfileobj(source, copy, 1 << 20)
 
 
-def _programs(hired: AgentLaunchSpec) -> list[Path]:
-    return [Path(program) for program in (hired.program, *hired.shown)]
+def _programs(spec: AgentLaunchSpec) -> list[Path]:
+    return [Path(program) for program in (spec.program, *spec.shown)]
 
 
-def _is_in(maker: "Maker", path: Path) -> bool:
+def _is_in_tree(maker: "Maker", path: Path) -> bool:
     """Return True if the tree has this path, or a share that shows it."""
     if any(path == Path(share) or Path(share) in path.parents for share in maker.tree.facts.shares):
         return True
@@ -277,32 +277,32 @@ def _is_in(maker: "Maker", path: Path) -> bool:
     return True
 
 
-def _doors(hired: AgentLaunchSpec, porters: AgentCallbacks) -> tuple[InnerPort, ...]:
+def _inner_ports(spec: AgentLaunchSpec, callbacks: AgentCallbacks) -> tuple[InnerPort, ...]:
     async def proxy(listener: "socket") -> None:
-        await serve_proxy(listener, hired.rules, porters.connected)
+        await serve_proxy(listener, spec.rules, callbacks.on_connection)
 
-    doors = [InnerPort(PROXY_PORT, proxy)]
-    upstream = hired.upstream
+    ports = [InnerPort(PROXY_PORT, proxy)]
+    upstream = spec.upstream
     if upstream is not None:
 
         async def gateway(listener: "socket") -> None:
-            await serve_gateway(listener, upstream, porters.requested)
+            await serve_gateway(listener, upstream, callbacks.on_request)
 
-        doors.append(InnerPort(GATEWAY_PORT, gateway))
-    if hired.mcp_url:
-        mcp = Upstream(base=_origin(hired.mcp_url), header="authorization", key="", wire=mcp_wire(hired.mcp_url))
+        ports.append(InnerPort(GATEWAY_PORT, gateway))
+    if spec.mcp_url:
+        mcp = Upstream(base=_origin(spec.mcp_url), header="authorization", key="", wire=mcp_wire(spec.mcp_url))
 
-        async def mcp_door(listener: "socket") -> None:
-            await serve_gateway(listener, mcp, porters.mcp_requested)
+        async def mcp_gateway(listener: "socket") -> None:
+            await serve_gateway(listener, mcp, callbacks.on_mcp_request)
 
-        doors.append(InnerPort(MCP_PORT, mcp_door))
-    elif (ask := porters.ask) is not None:
+        ports.append(InnerPort(MCP_PORT, mcp_gateway))
+    elif (ask := callbacks.ask) is not None:
 
         async def questions(listener: "socket") -> None:
             await serve_questions(listener, ask)
 
-        doors.append(InnerPort(MCP_PORT, questions))
-    return tuple(doors)
+        ports.append(InnerPort(MCP_PORT, questions))
+    return tuple(ports)
 
 
 def _origin(url: str) -> str:

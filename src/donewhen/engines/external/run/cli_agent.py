@@ -14,7 +14,7 @@ import anyio
 
 from donewhen.engines.external import streams
 from donewhen.engines.external.agent import AgentReport, AgentTask
-from donewhen.engines.external.agent_events import AgentProblem, AgentStopped, Happening, Hear, RawLine
+from donewhen.engines.external.agent_events import AgentEvent, AgentProblem, AgentStopped, OnAgentEvent, RawLine
 from donewhen.records import frozen
 from donewhen.workspace.process.command import End, Finished
 from donewhen.workspace.sandbox.sandbox import Sandbox, ShellCommand
@@ -40,9 +40,9 @@ class TextLine:
 
 
 class LineSplitter:
-    def __init__(self, most: int = MOST_LINE_BYTES) -> None:
-        self._most = most
-        self._begun = bytearray()
+    def __init__(self, max_bytes: int = MOST_LINE_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._partial = bytearray()
         self._skipping = False
 
     def feed(self, chunk: bytes) -> Iterator[JsonLine | TextLine]:
@@ -50,31 +50,31 @@ class LineSplitter:
         *whole, rest = chunk.split(b"\n")
         for part in whole:
             yield from self._complete(part)
-        yield from self._begin(rest)
+        yield from self._extend(rest)
 
     def end(self) -> Iterator[JsonLine | TextLine]:
         """Yield the last line if it has no newline."""
         yield from self._complete(b"")
 
-    def _begin(self, part: bytes) -> Iterator[JsonLine | TextLine]:
+    def _extend(self, part: bytes) -> Iterator[JsonLine | TextLine]:
         if self._skipping:
             return
-        self._begun += part
-        if len(self._begun) > self._most:
-            yield TextLine(_decoded(bytes(self._begun[: 1 << 10])), cut=True)
-            self._begun.clear()
+        self._partial += part
+        if len(self._partial) > self._max_bytes:
+            yield TextLine(_decoded(bytes(self._partial[: 1 << 10])), cut=True)
+            self._partial.clear()
             self._skipping = True
 
     def _complete(self, part: bytes) -> Iterator[JsonLine | TextLine]:
-        yield from self._begin(part)
-        line, skipping = bytes(self._begun), self._skipping
-        self._begun.clear()
+        yield from self._extend(part)
+        line, skipping = bytes(self._partial), self._skipping
+        self._partial.clear()
         self._skipping = False
         if not skipping and line.strip():
-            yield _read(line)
+            yield _parse(line)
 
 
-def _read(line: bytes) -> JsonLine | TextLine:
+def _parse(line: bytes) -> JsonLine | TextLine:
     text = _decoded(line).rstrip("\r")
     if text.lstrip()[:1] in ("{", "[") and text.count("{") + text.count("[") < 1 << 20:
         try:
@@ -88,7 +88,7 @@ def _decoded(line: bytes) -> str:
     return line.decode("utf-8", "replace")
 
 
-LINGER_SECS = 2.0
+EXIT_SECS = 2.0
 """Time that an agent may take to exit after it has finished."""
 MOST_LINES = 500_000
 """An agent that prints more lines than this is assumed to print endlessly."""
@@ -97,47 +97,47 @@ COULD_NOT_START = (126, 127)
 
 @frozen
 class CliAgent:
-    room: Sandbox
+    sandbox: Sandbox
     argv: tuple[str, ...]
     shape: str
     timeout_secs: float
 
-    async def work(self, task: AgentTask, hear: Hear) -> AgentReport:
+    async def work(self, task: AgentTask, on_event: OnAgentEvent) -> AgentReport:
         del task  # its text is already in argv
         reader, lines = streams.reader(self.shape), LineSplitter()
         finished: Finished | None = None
         count = 0
-        with anyio.CancelScope() as leaving:
+        with anyio.CancelScope() as scope:
 
-            def told(happenings: Iterable[Happening]) -> None:
-                for one in happenings:
-                    hear(one)
+            def emit(events: Iterable[AgentEvent]) -> None:
+                for one in events:
+                    on_event(one)
                     if isinstance(one, AgentStopped):
-                        leaving.deadline = min(leaving.deadline, anyio.current_time() + LINGER_SECS)
+                        scope.deadline = min(scope.deadline, anyio.current_time() + EXIT_SECS)
 
-            def take(read: Iterable[JsonLine | TextLine]) -> None:
+            def read_lines(lines_read: Iterable[JsonLine | TextLine]) -> None:
                 nonlocal count
-                for line in read:
+                for line in lines_read:
                     count += 1
                     if count > MOST_LINES:
                         return
-                    hear(RawLine(line.value if isinstance(line, JsonLine) else line.text))
-                    told(reader.value(line.value) if isinstance(line, JsonLine) else reader.text(line.text))
+                    on_event(RawLine(line.value if isinstance(line, JsonLine) else line.text))
+                    emit(reader.value(line.value) if isinstance(line, JsonLine) else reader.text(line.text))
 
-            def listen(chunk: bytes) -> None:
+            def on_output(chunk: bytes) -> None:
                 if count <= MOST_LINES:
-                    take(lines.feed(chunk))
+                    read_lines(lines.feed(chunk))
                 if count > MOST_LINES:
-                    leaving.cancel()
+                    scope.cancel()
 
             command = ShellCommand(
                 text=f"exec {shlex.join(self.argv)}", timeout_secs=self.timeout_secs, merge_stderr=False
             )
-            finished = await self.room.run(command, stdout=listen)
-            take(lines.end())
-            told(reader.end(finished.exit_code, last_words(finished)))
+            finished = await self.sandbox.run(command, stdout=on_output)
+            read_lines(lines.end())
+            emit(reader.end(finished.exit_code, last_stderr_line(finished)))
         if count > MOST_LINES:
-            hear(AgentProblem("agent", f"it printed more than {MOST_LINES} lines and was stopped"))
+            on_event(AgentProblem("agent", f"it printed more than {MOST_LINES} lines and was stopped"))
         return report_of(finished)
 
 
@@ -145,14 +145,14 @@ def report_of(finished: Finished | None) -> AgentReport:
     """Return how a program ended; `finished` is None if we ended it."""
     if finished is None:
         return AgentReport(end="stopped")
-    code, words = finished.exit_code, last_words(finished)
+    code, detail = finished.exit_code, last_stderr_line(finished)
     match finished.end:
         case End.EXITED if code in COULD_NOT_START:
-            return AgentReport(end="not_started", exit_code=code, detail=words)
+            return AgentReport(end="not_started", exit_code=code, detail=detail)
         case End.EXITED:
-            return AgentReport(end="exited", exit_code=code, detail=words)
+            return AgentReport(end="exited", exit_code=code, detail=detail)
         case End.TIMED_OUT:
-            return AgentReport(end="timed_out", detail=words)
+            return AgentReport(end="timed_out", detail=detail)
         case End.COULD_NOT_START:
             return AgentReport(end="not_started", detail=finished.reason)
         case End.SIGNALLED:
@@ -161,7 +161,7 @@ def report_of(finished: Finished | None) -> AgentReport:
             return AgentReport(end="died", exit_code=code, detail=f"it exceeded a limit: {finished.reason}")
 
 
-def last_words(finished: Finished) -> str:
+def last_stderr_line(finished: Finished) -> str:
     """Return the last line that it wrote to stderr, shortened."""
     lines = (finished.stderr.head + finished.stderr.tail).decode("utf-8", "replace").split("\n")
     return next((line.strip()[:400] for line in reversed(lines) if line.strip()), "")

@@ -11,21 +11,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from donewhen.engines.external.discover.profile import ProfileFile, filled
+from donewhen.engines.external.discover.profile import ProfileFile, fill
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.files import remove_tree
 
 
-def put(directory: Path, path: str, text: str) -> None:
+def write_file(directory: Path, path: str, text: str) -> None:
     """Write a file with exactly this content below a directory."""
     try:
-        _put(directory, path, text)
+        _write_new(directory, path, text)
     except OSError:  # something of the wrong kind is in the way
         remove_tree(directory / path.partition("/")[0])
-        _put(directory, path, text)
+        _write_new(directory, path, text)
 
 
-def _put(directory: Path, path: str, text: str) -> None:
+def _write_new(directory: Path, path: str, text: str) -> None:
     with Root(directory).above(path, make=True) as (fd, name):
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=fd)
@@ -38,23 +38,23 @@ def content(file: ProfileFile, parts: Iterable[Mapping[str, Any] | None], values
     """Return a file's content with placeholders filled in. JSON is merged from its parts; later parts override earlier
     ones."""
     if file.json is None:
-        return filled(file.text, values)
+        return fill(file.text, values)
     whole: dict[str, Any] = {}
     for part in parts:
-        _merge(whole, cast("Mapping[str, Any]", _filled_in(part or {}, values)))
+        _merge(whole, cast("Mapping[str, Any]", _fill_all(part or {}, values)))
     return json.dumps(whole, indent=2)
 
 
-def _filled_in(value: Any, values: Mapping[str, str]) -> Any:
+def _fill_all(value: Any, values: Mapping[str, str]) -> Any:
     if value == "{turns}":
         return int(values["turns"])
     if isinstance(value, str):
-        return filled(value, values)
+        return fill(value, values)
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
-        return {filled(key, values): _filled_in(one, values) for key, one in table.items()}
+        return {fill(key, values): _fill_all(one, values) for key, one in table.items()}
     if isinstance(value, list):
-        return [_filled_in(one, values) for one in cast("list[Any]", value)]
+        return [_fill_all(one, values) for one in cast("list[Any]", value)]
     return value
 
 

@@ -10,13 +10,13 @@ Ground rules:
 on exactly the files you leave.
 - Files that the contract protects are graded as they were at the start; edits to them do not count.
 - {questions} When you have finished, say in a few words what you did, and stop."""
-NOBODY = "No person is watching. Do not wait for confirmation."
-SOMEBODY = "Do not wait for confirmation. What only a person can decide, ask with the tool ask_person, if you have it."
+NO_PERSON = "No person is watching. Do not wait for confirmation."
+MAY_ASK = "Do not wait for confirmation. What only a person can decide, ask with the tool ask_person, if you have it."
 
 
-def opening(job: Job) -> str:
+def first_prompt(job: Job) -> str:
     """Return the prompt for an agent that knows nothing yet."""
-    rules = RULES.format(questions=NOBODY if job.asker is None else SOMEBODY)
+    rules = RULES.format(questions=NO_PERSON if job.asker is None else MAY_ASK)
     parts = [f"# Task\n\n{job.intent.strip()}", f"# Done when\n\n{job.contract.strip()}", rules]
     if job.feedback:
         parts.append(
@@ -28,7 +28,7 @@ def opening(job: Job) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def follow_up(job: Job) -> str:
+def follow_up_prompt(job: Job) -> str:
     """Return the prompt for an agent that remembers the conversation with the rest of the task."""
     parts = ["Your work was checked, and it is not done:", job.feedback.strip()]
     if job.hint:

@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, Protocol
 
-from donewhen.engines.external.agent_events import Happening
+from donewhen.engines.external.agent_events import AgentEvent
 
 
 class StreamReader(Protocol):
     """Keeps the state between lines; one reader per invocation."""
 
-    def value(self, value: Any) -> Iterable[Happening]:
+    def value(self, value: Any) -> Iterable[AgentEvent]:
         """Return what one line of JSON means, without the line itself (`RawLine`)."""
         ...
 
-    def text(self, line: str) -> Iterable[Happening]:
+    def text(self, line: str) -> Iterable[AgentEvent]:
         """Return what a line that is not JSON means: nothing, for most shapes."""
         ...
 
-    def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
+    def end(self, exit_code: int | None, stderr: str) -> Iterable[AgentEvent]:
         """Return what is known after the process has ended, from its exit code and its last line on stderr."""
         ...
 
@@ -30,7 +30,7 @@ class StreamReader(Protocol):
 class JsonOnly:
     """Base of readers for agents whose lines are JSON: any other line means nothing."""
 
-    def text(self, line: str) -> Iterable[Happening]:
+    def text(self, line: str) -> Iterable[AgentEvent]:
         del line
         return ()
 

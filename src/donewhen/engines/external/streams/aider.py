@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from donewhen.engines.external.agent_events import (
+    AgentEvent,
     AgentProblem,
     AgentStarted,
     AgentText,
     AgentToolCall,
     AgentToolResult,
     AgentTurn,
-    Happening,
 )
-from donewhen.engines.external.streams.trouble import trouble_of
+from donewhen.engines.external.streams.problems import problem_kind
 from donewhen.model.interface import Usage
 
 MODEL = re.compile(r"(?:Main model|Model): (?:[\w.-]+/)?(\S+) with .*edit format")
@@ -36,56 +36,56 @@ MOST_LINES = 5000
 
 class Stream:
     def __init__(self) -> None:
-        self._words: list[str] = []
+        self._lines: list[str] = []
         self._error = ""
         self._turns = self._edits = 0
 
-    def value(self, value: Any) -> Iterable[Happening]:
+    def value(self, value: Any) -> Iterable[AgentEvent]:
         return self.text(json.dumps(value, ensure_ascii=False))
 
-    def text(self, line: str) -> Iterable[Happening]:
+    def text(self, line: str) -> Iterable[AgentEvent]:
         if found := TOKENS.match(line):
-            yield from self._answered(found[1], line)
+            yield from self._end_answer(found[1], line)
         elif self._turns and (found := APPLIED.fullmatch(line)):
-            yield from self._applied(found[1])
+            yield from self._report_edit(found[1])
         elif not self._turns and (found := MODEL.fullmatch(line)):
             yield AgentStarted(model=found[1])
         elif HEADING_ENDS.match(line):
-            self._words.clear()
+            self._lines.clear()
         elif ERROR.match(line):
             self._error = self._error or line
-        elif len(self._words) < MOST_LINES:
-            self._words.append(line)
+        elif len(self._lines) < MOST_LINES:
+            self._lines.append(line)
 
-    def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
+    def end(self, exit_code: int | None, stderr: str) -> Iterable[AgentEvent]:
         if self._error:
-            yield AgentProblem(trouble_of(self._error), self._error)
+            yield AgentProblem(problem_kind(self._error), self._error)
         elif not self._turns and exit_code == 0:
-            yield AgentProblem("agent", stderr or "\n".join(self._words[-3:]) or "it ended without an answer")
+            yield AgentProblem("agent", stderr or "\n".join(self._lines[-3:]) or "it ended without an answer")
 
-    def _answered(self, counted: str, line: str) -> Iterator[Happening]:
-        said = "\n".join(self._words).strip()
-        self._words.clear()
+    def _end_answer(self, tokens: str, line: str) -> Iterator[AgentEvent]:
+        answer = "\n".join(self._lines).strip()
+        self._lines.clear()
         self._error = ""
         self._turns += 1
-        if said:
-            yield AgentText(said)
+        if answer:
+            yield AgentText(answer)
         cost = COST.search(line)
-        yield AgentTurn(_usage(counted), _number(cost[1].rstrip(".")) or None if cost else None)
+        yield AgentTurn(_usage(tokens), _number(cost[1].rstrip(".")) or None if cost else None)
 
-    def _applied(self, path: str) -> Iterator[Happening]:
-        self._words.clear()
+    def _report_edit(self, path: str) -> Iterator[AgentEvent]:
+        self._lines.clear()
         self._edits += 1
         yield AgentToolCall(f"edit-{self._edits}", "edit", {"path": path})
         yield AgentToolResult(f"edit-{self._edits}", True, f"Applied edit to {path}")
 
 
-def _usage(counted: str) -> Usage | None:
+def _usage(tokens: str) -> Usage | None:
     """Return the usage. Tokens written to a cache or read from it are reported separately from those sent."""
-    told = {kind: round(_number(amount) * SCALES[scale]) for amount, scale, kind in PART.findall(counted)}
-    read, written = told.get("cache hit", 0), told.get("cache write", 0)
-    given, put_out = told.get("sent", 0) + read + written, told.get("received", 0)
-    return Usage(given, put_out, read, written) if given or put_out else None
+    reported = {kind: round(_number(amount) * SCALES[scale]) for amount, scale, kind in PART.findall(tokens)}
+    read, written = reported.get("cache hit", 0), reported.get("cache write", 0)
+    sent, received = reported.get("sent", 0) + read + written, reported.get("received", 0)
+    return Usage(sent, received, read, written) if sent or received else None
 
 
 def _number(digits: str) -> float:

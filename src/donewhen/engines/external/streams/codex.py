@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from donewhen.engines.external.agent_events import (
+    AgentEvent,
     AgentProblem,
     AgentStarted,
     AgentStopped,
@@ -18,11 +19,10 @@ from donewhen.engines.external.agent_events import (
     AgentToolResult,
     AgentTotals,
     AgentTurn,
-    Happening,
 )
 from donewhen.engines.external.json_values import count, mapping, mappings, text
 from donewhen.engines.external.streams import JsonOnly
-from donewhen.engines.external.streams.trouble import trouble_of
+from donewhen.engines.external.streams.problems import problem_kind
 from donewhen.model.interface import Usage
 
 NO_CALLS = ("agent_message", "reasoning", "error", "todo_list")
@@ -31,19 +31,19 @@ FAILED = ("failed", "declined")
 
 class Stream(JsonOnly):
     def __init__(self) -> None:
-        self._began = self._ended = False
-        self._open: set[str] = set()
-        self._output = False
+        self._has_begun = self._has_ended = False
+        self._open_calls: set[str] = set()
+        self._has_output = False
         """True if the model has output something that does not belong to a finished turn."""
-        self._result = False
+        self._has_result = False
         """True if a call of that turn has returned."""
-        self._said = self._error = ""
+        self._last_text = self._error = ""
 
-    def value(self, value: Any) -> Iterable[Happening]:
+    def value(self, value: Any) -> Iterable[AgentEvent]:
         event = mapping(value)
         match event.get("type"):
-            case "thread.started" if not self._began:
-                self._began = True
+            case "thread.started" if not self._has_begun:
+                self._has_begun = True
                 return (AgentStarted(text(event.get("thread_id"))),)
             case "item.started":
                 return self._started(mapping(event.get("item")))
@@ -59,61 +59,61 @@ class Stream(JsonOnly):
                 pass
         return ()
 
-    def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
-        yield from self._turn_over()
-        if self._ended:
+    def end(self, exit_code: int | None, stderr: str) -> Iterable[AgentEvent]:
+        yield from self._end_turn()
+        if self._has_ended:
             return
         if self._error:
-            yield AgentProblem(trouble_of(self._error), self._error)
+            yield AgentProblem(problem_kind(self._error), self._error)
         elif exit_code == 0:
             yield AgentProblem("agent", stderr or "it ended without reporting a result")
 
-    def _started(self, item: Mapping[str, Any]) -> Iterator[Happening]:
+    def _started(self, item: Mapping[str, Any]) -> Iterator[AgentEvent]:
         id, kind = text(item.get("id")), text(item.get("type"))
-        if not kind or kind in NO_CALLS or id in self._open:
+        if not kind or kind in NO_CALLS or id in self._open_calls:
             return
-        if self._result and not self._open:
-            yield from self._turn_over()
-        self._output = True
-        self._open.add(id)
+        if self._has_result and not self._open_calls:
+            yield from self._end_turn()
+        self._has_output = True
+        self._open_calls.add(id)
         yield AgentToolCall(id, _tool(item), _input(item))
 
-    def _completed(self, item: Mapping[str, Any]) -> Iterator[Happening]:
+    def _completed(self, item: Mapping[str, Any]) -> Iterator[AgentEvent]:
         match item.get("type"):
             case "agent_message" | "reasoning":
-                if self._result:
-                    yield from self._turn_over()
-                self._output = True
+                if self._has_result:
+                    yield from self._end_turn()
+                self._has_output = True
                 if item.get("type") == "agent_message" and text(item.get("text")).strip():
-                    self._said = text(item.get("text"))
-                    yield AgentText(self._said)
+                    self._last_text = text(item.get("text"))
+                    yield AgentText(self._last_text)
             case str(kind) if kind not in NO_CALLS:
                 yield from self._started(item)
-                self._open.discard(text(item.get("id")))
-                self._result = True
-                yield AgentToolResult(text(item.get("id")), _worked(item), _output(item))
-                if not self._open:
-                    yield from self._turn_over()
+                self._open_calls.discard(text(item.get("id")))
+                self._has_result = True
+                yield AgentToolResult(text(item.get("id")), _is_ok(item), _output(item))
+                if not self._open_calls:
+                    yield from self._end_turn()
             case _:
                 pass
 
-    def _turn_over(self) -> Iterator[Happening]:
-        if self._output:
-            self._output = self._result = False
+    def _end_turn(self) -> Iterator[AgentEvent]:
+        if self._has_output:
+            self._has_output = self._has_result = False
             yield AgentTurn()
 
-    def _done(self, told: Mapping[str, Any]) -> Iterator[Happening]:
-        yield from self._turn_over()
-        self._ended = True
-        if (used := _usage(told)) is not None:
+    def _done(self, usage: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        yield from self._end_turn()
+        self._has_ended = True
+        if (used := _usage(usage)) is not None:
             yield AgentTotals(used, with_earlier=True)
-        yield AgentStopped(self._said)
+        yield AgentStopped(self._last_text)
 
-    def _failed(self, message: str) -> Iterator[Happening]:
-        yield from self._turn_over()
-        self._ended = True
-        words = message or self._error or "it failed without giving a reason"
-        yield AgentProblem(trouble_of(words), words)
+    def _failed(self, message: str) -> Iterator[AgentEvent]:
+        yield from self._end_turn()
+        self._has_ended = True
+        reason = message or self._error or "it failed without giving a reason"
+        yield AgentProblem(problem_kind(reason), reason)
 
 
 def _tool(item: Mapping[str, Any]) -> str:
@@ -130,19 +130,19 @@ def _input(item: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: item[name] for name in names if item.get(name)}
 
 
-def _worked(item: Mapping[str, Any]) -> bool:
+def _is_ok(item: Mapping[str, Any]) -> bool:
     return item.get("status") not in FAILED and item.get("exit_code") in (None, 0)
 
 
 def _output(item: Mapping[str, Any]) -> str:
     failed = text(mapping(item.get("error")).get("message"))
-    given = [text(one.get("text")) for one in mappings(mapping(item.get("result")).get("content"))]
+    texts = [text(one.get("text")) for one in mappings(mapping(item.get("result")).get("content"))]
     changed = [f"{text(one.get('kind'))} {text(one.get('path'))}" for one in mappings(item.get("changes"))]
-    return text(item.get("aggregated_output")) or failed or "\n".join((*given, *changed))
+    return text(item.get("aggregated_output")) or failed or "\n".join((*texts, *changed))
 
 
-def _usage(told: Mapping[str, Any]) -> Usage | None:
+def _usage(reported: Mapping[str, Any]) -> Usage | None:
     """Return the usage. Cached tokens are part of the input here, and reasoning is part of the output."""
-    given, put_out = count(told.get("input_tokens")), count(told.get("output_tokens"))
-    read, written = count(told.get("cached_input_tokens")), count(told.get("cache_write_input_tokens"))
-    return Usage(given, put_out, read, written) if given or put_out else None
+    sent, received = count(reported.get("input_tokens")), count(reported.get("output_tokens"))
+    read, written = count(reported.get("cached_input_tokens")), count(reported.get("cache_write_input_tokens"))
+    return Usage(sent, received, read, written) if sent or received else None

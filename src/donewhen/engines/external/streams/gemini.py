@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from donewhen.engines.external.agent_events import (
+    AgentEvent,
     AgentProblem,
     AgentStarted,
     AgentStopped,
@@ -17,15 +18,14 @@ from donewhen.engines.external.agent_events import (
     AgentToolResult,
     AgentTotals,
     AgentTurn,
-    Happening,
-    Trouble,
+    ProblemKind,
 )
 from donewhen.engines.external.json_values import count, mapping, text
 from donewhen.engines.external.streams import JsonOnly
-from donewhen.engines.external.streams.trouble import trouble_of
+from donewhen.engines.external.streams.problems import problem_kind
 from donewhen.model.interface import Usage
 
-EXITS: Mapping[int, tuple[Trouble, str]] = {
+EXITS: Mapping[int, tuple[ProblemKind, str]] = {
     41: ("sign_in", "it could not sign in"),
     53: ("limit", "it stopped at its turn limit"),
     401 % 256: ("sign_in", "its request to the model was refused (401)"),
@@ -33,94 +33,94 @@ EXITS: Mapping[int, tuple[Trouble, str]] = {
     429 % 256: ("quota", "its quota is used up (429)"),
 }
 LIMIT_TYPE = "FatalTurnLimitedError"
-MOST_WORDS = 1 << 20
+MOST_TEXT = 1 << 20
 """Limit of one message, in characters."""
 
 
 class Stream(JsonOnly):
     def __init__(self) -> None:
-        self._began = self._ended = False
-        self._open: set[str] = set()
-        self._output = False
+        self._has_begun = self._has_ended = False
+        self._open_calls: set[str] = set()
+        self._has_output = False
         """True if the model has output something that does not belong to a finished turn."""
-        self._words: list[str] = []
-        self._room = MOST_WORDS
-        self._said = ""
+        self._pieces: list[str] = []
+        self._space_left = MOST_TEXT
+        self._last_text = ""
 
-    def value(self, value: Any) -> Iterable[Happening]:
+    def value(self, value: Any) -> Iterable[AgentEvent]:
         event = mapping(value)
         match event.get("type"):
-            case "init" if not self._began:
-                self._began = True
+            case "init" if not self._has_begun:
+                self._has_begun = True
                 return (AgentStarted(text(event.get("session_id")), text(event.get("model"))),)
             case "message" if event.get("role") == "assistant":
-                piece = text(event.get("content"))[: self._room]
-                self._room -= len(piece)
-                self._words.append(piece)
-                self._output = True
+                piece = text(event.get("content"))[: self._space_left]
+                self._space_left -= len(piece)
+                self._pieces.append(piece)
+                self._has_output = True
             case "tool_use":
-                return self._called(event)
+                return self._begin_call(event)
             case "tool_result":
-                return self._returned(event)
+                return self._end_call(event)
             case "result":
                 return self._result(event)
             case _:
                 pass
         return ()
 
-    def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
-        yield from self._turn_over()
-        if self._ended:
+    def end(self, exit_code: int | None, stderr: str) -> Iterable[AgentEvent]:
+        yield from self._end_turn()
+        if self._has_ended:
             return
         if exit_code is not None and exit_code in EXITS:
-            trouble, words = EXITS[exit_code]
-            yield AgentProblem(trouble, stderr or words)
+            kind, message = EXITS[exit_code]
+            yield AgentProblem(kind, stderr or message)
         elif exit_code == 0:
             yield AgentProblem("agent", stderr or "it ended without reporting a result")
 
-    def _words_end(self) -> Iterator[Happening]:
-        said, self._words, self._room = "".join(self._words), [], MOST_WORDS
-        if said.strip():
-            self._said = said
-            yield AgentText(said)
+    def _flush_text(self) -> Iterator[AgentEvent]:
+        whole, self._pieces, self._space_left = "".join(self._pieces), [], MOST_TEXT
+        if whole.strip():
+            self._last_text = whole
+            yield AgentText(whole)
 
-    def _called(self, event: Mapping[str, Any]) -> Iterator[Happening]:
-        yield from self._words_end()
+    def _begin_call(self, event: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        yield from self._flush_text()
         id = text(event.get("tool_id"))
-        self._output = True
-        self._open.add(id)
+        self._has_output = True
+        self._open_calls.add(id)
         yield AgentToolCall(id, text(event.get("tool_name")) or "tool", mapping(event.get("parameters")))
 
-    def _returned(self, event: Mapping[str, Any]) -> Iterator[Happening]:
+    def _end_call(self, event: Mapping[str, Any]) -> Iterator[AgentEvent]:
         id = text(event.get("tool_id"))
-        self._open.discard(id)
-        told = text(event.get("output")) or text(mapping(event.get("error")).get("message"))
-        yield AgentToolResult(id, event.get("status") == "success", told)
-        if not self._open:
-            yield from self._turn_over()
+        self._open_calls.discard(id)
+        output = text(event.get("output")) or text(mapping(event.get("error")).get("message"))
+        yield AgentToolResult(id, event.get("status") == "success", output)
+        if not self._open_calls:
+            yield from self._end_turn()
 
-    def _turn_over(self) -> Iterator[Happening]:
-        yield from self._words_end()
-        if self._output:
-            self._output = False
+    def _end_turn(self) -> Iterator[AgentEvent]:
+        yield from self._flush_text()
+        if self._has_output:
+            self._has_output = False
             yield AgentTurn()
 
-    def _result(self, event: Mapping[str, Any]) -> Iterator[Happening]:
-        yield from self._turn_over()
-        self._ended = True
+    def _result(self, event: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        yield from self._end_turn()
+        self._has_ended = True
         if (used := _usage(mapping(event.get("stats")))) is not None:
             yield AgentTotals(used)
         if event.get("status") == "success":
-            yield AgentStopped(self._said)
+            yield AgentStopped(self._last_text)
             return
         error = mapping(event.get("error"))
         message = text(error.get("message")) or text(error.get("type")) or "an error"
         limit = error.get("type") == LIMIT_TYPE
-        yield AgentProblem("limit" if limit else trouble_of(message), message)
+        yield AgentProblem("limit" if limit else problem_kind(message), message)
 
 
-def _usage(told: Mapping[str, Any]) -> Usage | None:
+def _usage(reported: Mapping[str, Any]) -> Usage | None:
     """Return the usage. Cached tokens are part of the input here; thoughts are only in the total."""
-    given, put_out, read = (count(told.get(name)) for name in ("input_tokens", "output_tokens", "cached"))
-    thought = max(0, count(told.get("total_tokens")) - given - put_out)
-    return Usage(given, put_out + thought, read) if given or put_out else None
+    sent, received, read = (count(reported.get(name)) for name in ("input_tokens", "output_tokens", "cached"))
+    thinking = max(0, count(reported.get("total_tokens")) - sent - received)
+    return Usage(sent, received + thinking, read) if sent or received else None

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from donewhen.engines.external.agent_events import (
+    AgentEvent,
     AgentProblem,
     AgentStarted,
     AgentText,
     AgentToolCall,
     AgentToolResult,
     AgentTurn,
-    Happening,
 )
 from donewhen.engines.external.json_values import count, mapping, mappings, text
 from donewhen.engines.external.streams import JsonOnly
-from donewhen.engines.external.streams.trouble import trouble_of
+from donewhen.engines.external.streams.problems import problem_kind
 from donewhen.model.interface import Usage
 
 STATUS = re.compile(r"\s*([45]\d\d)\b")
@@ -33,7 +33,7 @@ class Stream(JsonOnly):
         self._error = ""
         self._turns = 0
 
-    def value(self, value: Any) -> Iterable[Happening]:
+    def value(self, value: Any) -> Iterable[AgentEvent]:
         event = mapping(value)
         match event.get("type"):
             case "session":
@@ -44,8 +44,8 @@ class Stream(JsonOnly):
                 call = mapping(event.get("args"))
                 return (AgentToolCall(text(event.get("toolCallId")), text(event.get("toolName")), call),)
             case "tool_execution_end":
-                given = _words(mapping(event.get("result")))
-                return (AgentToolResult(text(event.get("toolCallId")), event.get("isError") is not True, given),)
+                output = _text_of(mapping(event.get("result")))
+                return (AgentToolResult(text(event.get("toolCallId")), event.get("isError") is not True, output),)
             case "auto_retry_start":
                 self._error = ""
                 return ()
@@ -55,17 +55,17 @@ class Stream(JsonOnly):
             case _:
                 return ()
 
-    def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
+    def end(self, exit_code: int | None, stderr: str) -> Iterable[AgentEvent]:
         if self._error:
             status = STATUS.match(self._error)
-            trouble = trouble_of(self._error, int(status[1]) if status else None)
-            yield AgentProblem(trouble, self._error)
+            kind = problem_kind(self._error, int(status[1]) if status else None)
+            yield AgentProblem(kind, self._error)
         elif exit_code and not self._turns and stderr:
-            yield AgentProblem(trouble_of(stderr), stderr)
+            yield AgentProblem(problem_kind(stderr), stderr)
         elif exit_code == 0 and not self._turns:
             yield AgentProblem("agent", "it ended without a reply from its model")
 
-    def _message(self, message: Mapping[str, Any]) -> Iterator[Happening]:
+    def _message(self, message: Mapping[str, Any]) -> Iterator[AgentEvent]:
         if message.get("role") != "assistant":
             return
         if message.get("stopReason") in FAILED:
@@ -75,21 +75,21 @@ class Stream(JsonOnly):
         self._turns += 1
         used = mapping(message.get("usage"))
         read, written = count(used.get("cacheRead")), count(used.get("cacheWrite"))
-        given, put_out = count(used.get("input")) + read + written, count(used.get("output"))
-        usage = Usage(given, put_out, read, written) if given or put_out else None
+        sent, received = count(used.get("input")) + read + written, count(used.get("output"))
+        usage = Usage(sent, received, read, written) if sent or received else None
         yield AgentTurn(usage, _usd(used), text(message.get("model")))
-        if words := _words(message).strip():
-            yield AgentText(words)
+        if reply_text := _text_of(message).strip():
+            yield AgentText(reply_text)
 
 
-def _words(holder: Mapping[str, Any]) -> str:
+def _text_of(holder: Mapping[str, Any]) -> str:
     blocks = mappings(holder.get("content"))
     return "\n".join(text(block.get("text")) for block in blocks if block.get("type") == "text")
 
 
-def _usd(told: Mapping[str, Any]) -> float | None:
+def _usd(used: Mapping[str, Any]) -> float | None:
     """Return the cost. pi reports 0 for a model whose price it does not know: then it is unknown."""
-    total = mapping(told.get("cost")).get("total")
+    total = mapping(used.get("cost")).get("total")
     if isinstance(total, bool) or not isinstance(total, int | float):
         return None
     return float(total) if 0 < total < MOST_USD else None

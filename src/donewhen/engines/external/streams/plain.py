@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from donewhen.engines.external.agent_events import AgentText, Happening
+from donewhen.engines.external.agent_events import AgentEvent, AgentText
 
 CLOSING_LINES = 20
 
@@ -13,15 +13,15 @@ class Stream:
     def __init__(self) -> None:
         self._last: deque[str] = deque(maxlen=CLOSING_LINES)
 
-    def value(self, value: Any) -> Iterable[Happening]:
+    def value(self, value: Any) -> Iterable[AgentEvent]:
         return self.text(value) if isinstance(value, str) else ()
 
-    def text(self, line: str) -> Iterable[Happening]:
+    def text(self, line: str) -> Iterable[AgentEvent]:
         self._last.append(line)
         return ()
 
-    def end(self, exit_code: int | None, stderr: str) -> Iterable[Happening]:
+    def end(self, exit_code: int | None, stderr: str) -> Iterable[AgentEvent]:
         del exit_code, stderr
-        said = "\n".join(self._last).strip()
-        if said:
-            yield AgentText(said)
+        last_text = "\n".join(self._last).strip()
+        if last_text:
+            yield AgentText(last_text)

@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from donewhen.engines.external.agent_events import Trouble
+from donewhen.engines.external.agent_events import ProblemKind
 
 SIGN_IN = re.compile(
     r"\b40[13]\b|\bunauthori[sz]ed\b|\bauthentication[ _]?(failed|error|required)|\bapi[ _-]?key\b"
@@ -21,7 +21,7 @@ MILLISECONDS = 100_000_000_000
 """A time above this is in milliseconds."""
 
 
-def trouble_of(message: str, status: Any = None) -> Trouble:
+def problem_kind(message: str, status: Any = None) -> ProblemKind:
     """Return the kind of an error, by its status if that is known: a message may quote anything."""
     if status in (401, 403):
         return "sign_in"
