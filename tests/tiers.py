@@ -17,8 +17,8 @@ EVERYTHING = TIER != "sample"
 """True unless the Makefile sets the variable: pytest called by hand runs every case."""
 WHOLE_RUNS = ("tests/runs/", "tests/cli/")
 """Here nearly every test starts the program, and most take a second or more."""
-EVERY_RUN = 6
-"""Of the tests of whole runs, one in six of a file runs, those that show a promise first, with one of its cases."""
+EVERY_RUN = 9
+"""Of the tests of whole runs, one in nine of a file runs, those that show a promise first, with one of its cases."""
 SPARSE = 1 if EVERYTHING else 6
 """Every moment is tested, or every sixth."""
 RARE = 1 if EVERYTHING else 20

@@ -179,7 +179,7 @@ WORKS = [
 ]
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.says.replace(" ", "-"))
 async def test_honest_work_is_accepted(work: Work, yard: Yard) -> None:
     tree = yard.fresh(work.scene)

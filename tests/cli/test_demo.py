@@ -4,11 +4,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from needs import needs
 
 DEMO = Path(__file__).parents[2] / "scripts" / "demo"
 
 
+@pytest.mark.sample(0)
 def test_the_demo_ends_verified_refuses_cheats_and_confines_a_command() -> None:
     needs("bwrap")
     shown = subprocess.run([DEMO], capture_output=True, text=True, check=False)

@@ -131,7 +131,7 @@ def steps(project: Project) -> Script:
     )
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("make", [inflection, fastify_error, go_wordwrap])
 def test_a_real_project_is_planned_approved_built_evaluated_and_landed(
     make: Callable[[Path], Project],

@@ -15,6 +15,7 @@ STEPS = [*LEFT, *RIGHT]
 """The failure of the second round is the known one."""
 
 
+@pytest.mark.sample(0)
 def test_an_offer_counts_once_and_a_repair_is_learnt_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo = shop(tmp_path / "repo")
     monkeypatch.chdir(repo)
