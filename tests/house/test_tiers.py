@@ -1,4 +1,4 @@
-"""`make test` runs a sample of the long proofs. The sample contains every file and every family of proofs."""
+"""`make test` runs a sample of the long proofs. The sample contains every family of proofs, and nearly every file."""
 
 import os
 import subprocess
@@ -15,6 +15,12 @@ ROOT = Path(__file__).parents[2]
 OF_ITS_OWN = "real_agents"
 """`make test-agents` runs these."""
 CHEATS = "tests/cheats/test_cheats.py"
+ONLY_IN_TEST_ALL = {
+    "tests/attacks/test_other_users_and_places.py",
+    "tests/projects/test_planned_projects.py",
+    "tests/runs/test_memory_crashes.py",
+}
+"""Files of one long test. Other files of the same families (attacks, real projects, crash sweeps) are in the sample."""
 
 
 @cache
@@ -27,10 +33,10 @@ def collected(tier: str, place: str) -> Counter[str]:
     return Counter(line.partition("::")[0] for line in ran.stdout.splitlines() if "::" in line)
 
 
-def test_every_file_and_every_family_of_proofs_is_in_the_sample() -> None:
+def test_every_family_of_proofs_and_nearly_every_file_is_in_the_sample() -> None:
     tests = (ROOT / "tests").rglob("test_*.py")
     files = {str(path.relative_to(ROOT)) for path in tests if OF_ITS_OWN not in path.parts}
-    assert files == collected("sample", "tests").keys()
+    assert files - collected("sample", "tests").keys() == ONLY_IN_TEST_ALL
 
 
 def test_without_the_makefile_all_tests_run() -> None:
