@@ -13,10 +13,10 @@ from donewhen.engines.typed_reply import (
     InvalidReply,
     cleaned,
     cut,
+    describe_value,
     object_in,
     one_line,
     only_object_in,
-    quoted,
 )
 from tiers import examples
 
@@ -150,7 +150,7 @@ def test_text_loses_characters_that_are_unsafe_for_terminals_and_files(told: str
 
 def test_long_text_is_cut_with_a_mark() -> None:
     assert (cut("abcdef", 6), cut("abcdefg", 6)) == ("abcdef", "abcde…")
-    assert quoted("y" * 200) == f"'{'y' * 100}'…"
+    assert describe_value("y" * 200) == f"'{'y' * 100}'…"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_long_text_is_cut_with_a_mark() -> None:
     ],
 )
 def test_a_value_of_the_wrong_type_is_described_briefly(told: object, words: str) -> None:
-    assert quoted(told) == words
+    assert describe_value(told) == words
 
 
 # -- property tests --

@@ -177,7 +177,7 @@ ADAPTED: Mapping[str, Call] = {
     "model.request_error.remove_secrets": lambda data: _of("model.request_error.remove_secrets")(
         ("sk-0123456789", text(data)[:100]), text(data)
     ),
-    "model.request_error.of_response": lambda data: _of("model.request_error.of_response")(
+    "model.request_error.classify_response": lambda data: _of("model.request_error.classify_response")(
         429, {"retry-after": text(data)}, data, 0
     ),
     "model.sse.Events": _server_events,
@@ -220,7 +220,7 @@ OWN_WORDS = "is given words of ours"
 PART = "a step of a function that has an entry"
 IN_A_PROCESS = "parses code with a grammar that may hang or die; only used in a process with limits"
 NOT_FOREIGN: Mapping[str, str] = {
-    "engines.typed_reply.few": PART,
+    "engines.typed_reply.first_issues": PART,
     "readers.find_failures.reader": OWN_WORDS,
     "judge.runners.failing_test.appended": PART,
     "judge.runners.runner.lazy": OWN_WORDS,
@@ -246,10 +246,10 @@ NOT_FOREIGN: Mapping[str, str] = {
     "engines.external.discover.programs.is_inside": OWN_WORDS,
     "engines.external.discover.programs.on_path": OWN_WORDS,
     "engines.external.streams.reader": OWN_WORDS,
-    "engines.planned.prompts.planning": OWN_WORDS,
-    "engines.planned.prompts.changing": OWN_WORDS,
+    "engines.planned.prompts.planner_task": OWN_WORDS,
+    "engines.planned.prompts.change_request": OWN_WORDS,
     "engines.planned.prompts.cannot_start": OWN_WORDS,
-    "engines.planned.prompts.building": OWN_WORDS,
+    "engines.planned.prompts.builder_task": OWN_WORDS,
     "session.settings.contract_file.line_of": PART,
     "syntax.merging.entries.row_of": PART,
     "syntax.merging.entries.lines_with_offsets": PART,

@@ -42,7 +42,7 @@ class World:
         async def pause(secs: float) -> None:
             self.pauses.append(secs)
 
-        return Clock(now=lambda: NOW, chance=lambda: 0.0, pause=pause)
+        return Clock(now=lambda: NOW, random_fraction=lambda: 0.0, pause=pause)
 
 
 def base_url(server: WireServer, wire: Wire) -> str:

@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.model.interface import Call
-from donewhen.model.partial_reply import DEEPEST_INPUT, LARGEST_INPUT, PartialCall, PartialReply, calls_of, whole_text
+from donewhen.model.partial_reply import (
+    DEEPEST_INPUT,
+    LARGEST_INPUT,
+    PartialCall,
+    PartialReply,
+    calls_of,
+    without_surrogates,
+)
 
 
 def call_of(arguments: str, **draft: str) -> Call:
@@ -94,7 +101,7 @@ def test_a_repeated_id_is_left_empty_and_a_repeated_call_counts_once() -> None:
 
 
 def test_text_has_no_lone_surrogates() -> None:
-    assert whole_text("a\ud83d\ude00b\ud800c") == "a😀b\ufffdc"
+    assert without_surrogates("a\ud83d\ude00b\ud800c") == "a😀b\ufffdc"
 
 
 @settings(deadline=None)

@@ -150,7 +150,7 @@ async def test_jitter_is_at_most_half_of_a_pause() -> None:
     chances = iter([0.0, 0.5, 1.0])
     with serving(*[Refuses(500)] * 3, FINE) as server:
         config = ModelConfig(base_url=server.url)
-        restless = type(outside)(now=outside.now, chance=lambda: next(chances), pause=outside.pause)
+        restless = type(outside)(now=outside.now, random_fraction=lambda: next(chances), pause=outside.pause)
         model = open_model("anthropic:m", config, ENVIRONMENT, restless)
         await model.reply(first_turn())
         await close_model(model)

@@ -192,7 +192,7 @@ async def test_anthropic_gets_at_most_four_cache_marks() -> None:
 
 def test_openai_gets_a_cache_key_for_related_requests() -> None:
     opening = Opening("maker", "You repair code.", (), 4096)
-    chat, responses = OpenAIChat("gpt-4.1", at_home=True), OpenAIResponses("gpt-4.1")
+    chat, responses = OpenAIChat("gpt-4.1", is_official=True), OpenAIResponses("gpt-4.1")
     keys = {json.loads(wire.opening(opening) + b"{}]}")["prompt_cache_key"] for wire in (chat, responses)}
     assert keys == {opening.cache_key}
     assert opening.cache_key != Opening("checker", "You repair code.", (), 4096).cache_key

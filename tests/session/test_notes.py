@@ -29,7 +29,7 @@ from donewhen.engines.planned.notes import (
     UnusableEvaluation,
 )
 from donewhen.engines.planned.plan import Plan, PlanItem
-from donewhen.engines.planned.tracker import Update
+from donewhen.engines.planned.tracker import ItemUpdate
 from donewhen.events import CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts
 from donewhen.model.interface import Bill, Call, ModelFailed, Reply, Usage
 from donewhen.records import Stored, WrongShape
@@ -39,7 +39,7 @@ from stored_values import records_of
 
 KINDS = {cls.KIND: cls for cls in SessionNote.__subclasses__()}
 NATIVE = (SystemNote, RoundNote, TurnNote, CallBegunNote, CallResultNote)
-PLANNED = (PlanningBegun, EvaluationBegun, UnusableEvaluation, Update)
+PLANNED = (PlanningBegun, EvaluationBegun, UnusableEvaluation, ItemUpdate)
 FOREMAN = (ApprovedNote, FarmedNote, GatedNote, LevelResult, PlanChangeNote, PlanNote, SaidNote, WorkedNote)
 ENGINES = {
     **{f"external.{cls.KIND}": cls for cls in (InvocationBegun, InvocationEnded)},

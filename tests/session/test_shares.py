@@ -11,14 +11,14 @@ from donewhen.session.loop.budget import Allowance, Budget, Share
 def test_a_share_is_limited_and_unspent_budget_goes_to_the_next_one() -> None:
     budget = Budget(Allowance(tokens=100), SessionState())
     greedy, modest = Share(budget, 4), Share(budget, 4)
-    greedy.spent(Usage(input=25, output=0), None)
+    greedy.count_usage(Usage(input=25, output=0), None)
     with pytest.raises(OutOfBudget, match="used 25, share 25"):
         greedy.require()
-    modest.spent(Usage(input=5, output=0), None)
+    modest.count_usage(Usage(input=5, output=0), None)
     modest.require()
-    Share(budget, 1).spent(Usage(input=69, output=0), None)
+    Share(budget, 1).count_usage(Usage(input=69, output=0), None)
     modest.require()
-    budget.spent(Usage(input=1, output=0), None)
+    budget.count_usage(Usage(input=1, output=0), None)
     with pytest.raises(OutOfBudget, match="used 100, allowed 100"):
         modest.require()
 
@@ -26,7 +26,7 @@ def test_a_share_is_limited_and_unspent_budget_goes_to_the_next_one() -> None:
 def test_dollars_are_shared_as_tokens_are() -> None:
     budget = Budget(Allowance(usd=1.0), SessionState())
     one = Share(budget, 2)
-    one.spent(Usage(), 0.5)
+    one.count_usage(Usage(), 0.5)
     with pytest.raises(OutOfBudget, match=r"share 0\.5"):
         one.require()
     Share(budget, 1).require()
@@ -34,5 +34,5 @@ def test_dollars_are_shared_as_tokens_are() -> None:
 
 def test_without_limits_a_share_has_none_either() -> None:
     one = Share(Budget(Allowance(), SessionState()), 8)
-    one.spent(Usage(input=1_000_000, output=0), None)
+    one.count_usage(Usage(input=1_000_000, output=0), None)
     one.require()

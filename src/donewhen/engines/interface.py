@@ -62,14 +62,14 @@ class Notebook(Protocol):
         ...
 
 
-class Meter(Protocol):
+class RemainingBudget(Protocol):
     """The remaining budget of the whole session, over all engines."""
 
     def require(self) -> None:
         """Raise `OutOfBudget` if a limit is reached. Call this before every model call."""
         ...
 
-    def spent(self, usage: Usage, usd: float | None) -> Event:
+    def count_usage(self, usage: Usage, usd: float | None) -> Event:
         """Count the usage. Write the returned event together with the turn that caused the cost."""
         ...
 
@@ -78,12 +78,12 @@ class Asker(Protocol):
     """A person who can be asked a question."""
 
     async def ask(self, id: str, prompt: str) -> str:
-        """Return the answer. Raise `NobodyAnswered` if the time is over and the work should continue without one."""
+        """Return the answer. Raise `AnswerTimeout` if the time is over and the work should continue without one."""
         ...
 
 
 @frozen(kw_only=True)
-class Time:
+class RemainingTime:
     """The remaining time."""
 
     left_secs: float | None
@@ -94,13 +94,13 @@ class Time:
 
 class WorkerServices(Protocol):
     """Services for an engine that runs workers: for each worker a tree, notes and a share of the remaining budget; for
-    their results the gate and the union. A part is one worker run; its name is unique in the session."""
+    their results the gate and the union. A worker run has a name that is unique in the session."""
 
     @property
     def store(self) -> "Store": ...
 
     @property
-    def reader(self) -> "ParserClient":
+    def parser(self) -> "ParserClient":
         """Parses texts that come from others, such as files of the repository."""
         ...
 
@@ -113,42 +113,42 @@ class WorkerServices(Protocol):
         """Return the id of the base tree, on which all results are combined in the end."""
         ...
 
-    def notebook(self, part: str, subtask: str = "") -> Notebook:
-        """Return the notebook of this part, separate from that of every other part. Events written through it are
-        reported under the subtask."""
+    def notebook(self, worker_run: str, subtask: str = "") -> Notebook:
+        """Return the notebook of this run, separate from that of every other run. Events that are written through it
+        are reported under the subtask."""
         ...
 
     def asker(self, subtask: str) -> Asker | None: ...
 
-    def share(self, parts: int) -> Meter:
-        """Return 1/parts of the remaining budget. Unspent budget stays in the pool."""
+    def share(self, workers: int) -> RemainingBudget:
+        """Return 1/workers of the remaining budget. Unspent budget stays in the pool."""
         ...
 
-    def time(self) -> Time: ...
+    def time(self) -> RemainingTime: ...
 
-    def maker(self, part: str, ground: str) -> "AbstractAsyncContextManager[Maker]":
-        """Open a maker tree with the files of the tree `ground`. A part that is resumed gets its earlier tree with
+    def maker(self, worker_run: str, start_tree: str) -> "AbstractAsyncContextManager[Maker]":
+        """Open a maker tree with the files of the tree `start_tree`. A run that is resumed gets its earlier tree with
         everything that was made in it. The tree is removed at the normal end of the block and left as it is if the
         block is interrupted."""
         ...
 
-    async def made(self, part: str, maker: "Maker") -> str:
+    async def capture(self, worker_run: str, maker: "Maker") -> str:
         """Capture the maker tree and return a durable tree id. Files that tools leave behind are not included."""
         ...
 
-    async def patch(self, ground: str, tree: str) -> str:
-        """Return the changes from `ground` to `tree` as a patch, limited to what workers may see."""
+    async def patch(self, start_tree: str, tree: str) -> str:
+        """Return the changes from `start_tree` to `tree` as a patch, limited to what workers may see."""
         ...
 
-    async def show(self, maker: "Maker", ground: str) -> None:
-        """Make the files of the maker tree equal to those of `ground`."""
+    async def set_files(self, maker: "Maker", tree: str) -> None:
+        """Make the files of the maker tree equal to those of `tree`."""
         ...
 
-    async def uniting(
-        self, ground: str, patches: "Mapping[str, Patch]" = ..., before: "Members" = (), subtask: str = ""
+    async def combiner(
+        self, start_tree: str, patches: "Mapping[str, Patch]" = ..., before: "Members" = (), subtask: str = ""
     ) -> "Combiner":
-        """Return a combiner for patches that are all based on `ground`. `before` names the patches that `ground`
-        already contains.
+        """Return a combiner for patches that are all based on `start_tree`, which already contains the patches that
+        `before` names.
 
         With a subtask, the check results are reported under it: a single patch is judged alone.
         """
@@ -189,7 +189,7 @@ class OutOfBudget(Exception):
     """Control flow: the attempt ends here, and the tree is judged."""
 
 
-class NobodyAnswered(Exception):
+class AnswerTimeout(Exception):
     """Control flow: the model gets this as an error message and continues."""
 
 
@@ -203,7 +203,7 @@ class Job:
     iteration: int
     feedback: str = ""
     """What the judge found in the previous round; empty in the first round."""
-    reds: int = 0
+    red_rounds: int = 0
     """How many rounds in a row were judged red so far."""
     hint: str = ""
     role: str = "maker"
@@ -211,10 +211,10 @@ class Job:
     rules: str = ""
     """Replaces the engine's default rules for a maker; empty keeps the default."""
     maker: "Maker"
-    own: Path
+    private_dir: Path
     """A private directory of this session for files that an engine must keep. It outlives the maker tree."""
     notebook: Notebook
-    meter: Meter
+    budget: RemainingBudget
     asker: Asker | None = None
     """None: no person can be asked, and the tool for asking is not offered."""
     max_turns: int = 24
@@ -222,11 +222,11 @@ class Job:
     """Removes secret values from the output of commands. Only redacted output may reach a model or the log."""
     on_text: OnText | None = None
     """Callback that receives the model's text while it is streamed, for people who watch."""
-    hands: WorkerServices | None = None
+    worker_services: WorkerServices | None = None
     """Only for an engine that runs workers."""
-    planned: PlanTracker | None = None
+    plan: PlanTracker | None = None
     """Only for a builder that can report its progress with a tool."""
-    probe: RunOnCopy | None = None
+    run_on_copy: RunOnCopy | None = None
     """Only for an evaluator: commands run through it and leave the tree unchanged."""
 
 
@@ -243,11 +243,11 @@ class Attempt:
     """The end of one round of work. The tree is judged whatever this record says, unless the engine declines."""
 
     stop: Literal["done", "turns", "model_failed", "budget", "claim", "waits", "declines"]
-    said: str = ""
+    last_text: str = ""
     """The model's last text."""
     problem: str = ""
     """For `model_failed`: what broke, in one line; the engine cannot continue. For `declines`: the reason."""
-    word: str = ""
+    code: str = ""
     """For `declines`: the reason as a one-word code. The tree is unchanged."""
     claim: NoChange | None = None
     waits_for: Literal["", "sign_in", "quota"] = ""

@@ -1,6 +1,6 @@
 """Permission to run a command, the same for every engine: the policy decides, or a person whom the policy requires."""
 
-from donewhen.engines.interface import Asker, NobodyAnswered
+from donewhen.engines.interface import AnswerTimeout, Asker
 from donewhen.events import PolicyDenied
 from donewhen.records import frozen
 from donewhen.workspace.policy import Decision, Policy, Ruling
@@ -22,11 +22,11 @@ async def refusal(launcher: Launcher, policy: Policy, command: str, asker: Asker
     ruling = await consult(launcher, policy, command)
     if ruling.decision is Decision.ALLOW:
         return None
-    why = await _why(ruling, asker, id)
+    why = await _denial_reason(ruling, asker, id)
     return Refusal(why, PolicyDenied(command=ruling.command, rule=ruling.rule, reason=ruling.reason)) if why else None
 
 
-async def _why(ruling: Ruling, asker: Asker | None, id: str) -> str:
+async def _denial_reason(ruling: Ruling, asker: Asker | None, id: str) -> str:
     if ruling.decision is Decision.DENY:
         return f"denied by the policy, rule {ruling.rule}: {ruling.reason} ({ruling.command})"
     if asker is None:
@@ -34,7 +34,7 @@ async def _why(ruling: Ruling, asker: Asker | None, id: str) -> str:
     question = f"Allow this command? {ruling.command}\nRule {ruling.rule}: {ruling.reason}. Answer yes or no."
     try:
         answer = await asker.ask(f"{id}-policy", question)
-    except NobodyAnswered:
+    except AnswerTimeout:
         return f"denied: rule {ruling.rule} needs a person and none answered: {ruling.reason} ({ruling.command})"
     if (answer.split() or [""])[0].casefold().strip(".,!") in YES:
         return ""

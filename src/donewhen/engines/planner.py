@@ -1,7 +1,7 @@
 """Calls of a planner or an evaluator: it reads the tree with tools, and its last text is the answer.
 
-An answer that cannot be used is asked for again, with what is wrong with it. The callers say how often, read the
-answers, and note what is wrong, so that nothing is asked twice after a crash.
+An answer that cannot be used is asked for again, with what is wrong with it. The caller limits the number of attempts,
+reads the answers, and writes a note about each unusable one, so that nothing is asked twice after a crash.
 """
 
 from collections.abc import Awaitable, Callable
@@ -33,11 +33,11 @@ async def answer_of(engine: Engine, job: Job, emit: Emit) -> str:
         raise NoAnswer(attempt.problem)
     if attempt.stop == "turns":
         raise NoAnswer(f"no answer within {job.max_turns} turns")
-    return attempt.said
+    return attempt.last_text
 
 
 async def ask_until_valid(
-    left: Callable[[], int],
+    attempts_left: Callable[[], int],
     ask: Callable[[], Awaitable[str]],
     accept: Callable[[str], Awaitable[T]],
     reject: Callable[[InvalidReply], None],
@@ -45,9 +45,9 @@ async def ask_until_valid(
     """Return the first answer that is accepted; None when no attempt is left.
 
     `accept` raises `InvalidReply` for an answer that cannot be used. `reject` notes it, so that `left` counts it and
-    `ask` tells the model what is wrong.
+    `ask` can give the issues to the model.
     """
-    while left() > 0:
+    while attempts_left() > 0:
         try:
             return await accept(await ask())
         except InvalidReply as invalid:

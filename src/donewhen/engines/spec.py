@@ -12,7 +12,7 @@ from donewhen.records import frozen
 TrackerMode = Literal["tool", "file", "words"]
 """How a builder reports the states of plan items."""
 Role = Literal["engine", "builder", "worker"]
-"""Where a name stands: an engine of a session, the builder of a plan, or the worker of a foreman."""
+"""What the named engine is used as: an engine of a session, the builder of a plan, or the worker of a foreman."""
 
 
 class EngineKind(StrEnum):
@@ -74,7 +74,7 @@ class EngineSpec:
 
     @classmethod
     def parse(cls, text: str, role: Role) -> Self:
-        """Return what a name means. Raise BadInput for a name that cannot stand there."""
+        """Return what a name means. Raise `BadInput` for a name that is not allowed there."""
         kind, (_, colon, name) = EngineKind.of(text), text.partition(":")
         if kind is None and role != "engine":
             return cls(EngineKind.EXTERNAL, text)  # an agent may be named alone

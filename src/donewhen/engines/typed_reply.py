@@ -21,10 +21,10 @@ MOST_DIGITS = 15
 """Longer integers are read as floats, whose size is fixed."""
 WIDTH = 100
 """How many characters of a model's text are shown in one line."""
-UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 """Control characters, and characters that change how a line is displayed, so that it seems to say something else."""
 LINE_END = re.compile("\r\n?|[\u2028\u2029]")
-HALF_A_PAIR = re.compile("[\ud800-\udfff]")
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class InvalidReply(Exception):
@@ -42,13 +42,13 @@ class ReplyObjects:
     others: int
     broken: str
     """The error in the first text that names a wanted key and is not valid JSON; empty if there is none."""
-    torn: bool
+    has_broken_part: bool
     """True if some text starts like an object but is not one, or if the end of the reply was not searched."""
 
 
 def object_in(reply: str, wanted: Sequence[str] = (), form: str = "one JSON object") -> dict[str, Any]:
     """Return the object with most of the wanted keys, the first on a tie. Raise `InvalidReply` with what to fix."""
-    return _chosen(_found(reply, wanted, form), wanted, form)
+    return _best_object(_find_objects(reply, wanted, form), wanted, form)
 
 
 def only_object_in(reply: str, wanted: Sequence[str], form: str) -> dict[str, Any]:
@@ -57,25 +57,25 @@ def only_object_in(reply: str, wanted: Sequence[str], form: str) -> dict[str, An
 
     An object inside broken JSON may be a quotation: the opposite of what the model means.
     """
-    found = _found(reply, wanted, form)
-    chosen = _chosen(found, wanted, form)
+    found = _find_objects(reply, wanted, form)
+    chosen = _best_object(found, wanted, form)
     if any(one != chosen for _, one in found.objects):
         raise InvalidReply(
             [f"the reply contains {len(found.objects)} different answers; answer with {form} and nothing else"]
         )
     before = reply[: found.objects[0][0]]
-    if found.torn or before.count("{") > before.count("}"):
+    if found.has_broken_part or before.count("{") > before.count("}"):
         raise InvalidReply([f"the reply contains broken JSON next to complete JSON; answer with {form} alone"])
     return chosen
 
 
-def few(issues: Sequence[str], most: int) -> list[str]:
+def first_issues(issues: Sequence[str], most: int) -> list[str]:
     """Return the first issues, and a line with the number of the others."""
     rest = len(issues) - most
     return [*issues[:most], f"and {rest} more"] if rest > 0 else list(issues)
 
 
-def _chosen(found: ReplyObjects, wanted: Sequence[str], form: str) -> dict[str, Any]:
+def _best_object(found: ReplyObjects, wanted: Sequence[str], form: str) -> dict[str, Any]:
     if found.objects:
         return max((one for _, one in found.objects), key=lambda one: sum(key in one for key in wanted))
     if found.broken:
@@ -85,15 +85,15 @@ def _chosen(found: ReplyObjects, wanted: Sequence[str], form: str) -> dict[str, 
     raise InvalidReply([f"{what}; answer with {form}"])
 
 
-def _found(reply: str, wanted: Sequence[str], form: str) -> ReplyObjects:
+def _find_objects(reply: str, wanted: Sequence[str], form: str) -> ReplyObjects:
     if not reply.strip():
         raise InvalidReply([f"the reply is empty; answer with {form}"])
     if len(reply) > LONGEST_REPLY:
         raise InvalidReply([f"the reply is longer than {LONGEST_REPLY} characters"])
     # Line ends inside strings are a harmless mistake.
-    decoder = json.JSONDecoder(strict=False, parse_int=_whole)
+    decoder = json.JSONDecoder(strict=False, parse_int=_parse_int)
     objects: list[tuple[int, dict[str, Any]]] = []
-    others, broken, torn, end = 0, "", False, 0
+    others, broken, has_broken_part, end = 0, "", False, 0
     for _ in range(MOST_STARTS):
         if (match := START.search(reply, end)) is None:
             break
@@ -102,7 +102,7 @@ def _found(reply: str, wanted: Sequence[str], form: str) -> ReplyObjects:
             one, end = decoder.raw_decode(reply, start)
         except json.JSONDecodeError as error:
             end = max(error.pos, start + 1)
-            torn = torn or KEYED.match(reply, start) is not None
+            has_broken_part = has_broken_part or KEYED.match(reply, start) is not None
             if not broken and _names_any(reply[start:end], wanted):
                 broken = f"{error.msg} in line {error.lineno}, column {error.colno} of the reply"
         except RecursionError:
@@ -112,15 +112,15 @@ def _found(reply: str, wanted: Sequence[str], form: str) -> ReplyObjects:
             objects += [(start, cast("dict[str, Any]", one))] if is_wanted else []
             others += not is_wanted
     else:
-        torn = True  # the rest of the reply was not searched
-    return ReplyObjects(tuple(objects), others, broken, torn)
+        has_broken_part = True  # the rest of the reply was not searched
+    return ReplyObjects(tuple(objects), others, broken, has_broken_part)
 
 
 def _names_any(text: str, wanted: Sequence[str]) -> bool:
     return not wanted or any(f'"{key}"' in text for key in wanted)
 
 
-def _whole(digits: str) -> int | float:
+def _parse_int(digits: str) -> int | float:
     return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
 
 
@@ -129,7 +129,7 @@ def _whole(digits: str) -> int | float:
 
 def cleaned(text: str) -> str:
     """Return the text without characters that are unsafe for files, terminals or programs. Line ends and tabs stay."""
-    return HALF_A_PAIR.sub("\ufffd", UNSEEN.sub("", LINE_END.sub("\n", text)))
+    return LONE_SURROGATE.sub("\ufffd", INVISIBLE.sub("", LINE_END.sub("\n", text)))
 
 
 def one_line(text: str) -> str:
@@ -140,9 +140,9 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
-def quoted(told: object) -> str:
+def describe_value(value: object) -> str:
     """Describe an unexpected value in an error message: text is quoted, and anything else is named by its type."""
-    if isinstance(told, str):
-        return repr(told) if len(told) <= WIDTH else f"{told[:WIDTH]!r}…"
+    if isinstance(value, str):
+        return repr(value) if len(value) <= WIDTH else f"{value[:WIDTH]!r}…"
     kinds: dict[type, str] = {dict: "an object", list: "a list", bool: "a truth value", type(None): "nothing"}
-    return kinds.get(type(told), "a number")
+    return kinds.get(type(value), "a number")

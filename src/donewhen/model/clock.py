@@ -14,6 +14,6 @@ class Clock:
     now: Callable[[], float] = time.time
     """Seconds since the epoch, for dates that a server sends."""
     monotonic: Callable[[], float] = time.monotonic
-    chance: Callable[[], float] = random.random
+    random_fraction: Callable[[], float] = random.random
     """A random number between 0 and 1."""
     pause: Callable[[float], Awaitable[None]] = anyio.sleep

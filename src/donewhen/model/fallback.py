@@ -40,11 +40,11 @@ class Fallback:
                 continue
             why = "" if model is self.models[0] else why
             self._last_used[turn.role] = (model, why)
-            return _with(spent, reply).changed(fallback=why)
-        passing = [failure for failure in failures if isinstance(failure, ModelFailed) and not failure.final]
+            return _with_cost(spent, reply).changed(fallback=why)
+        temporary = [failure for failure in failures if isinstance(failure, ModelFailed) and not failure.final]
         waiting = [failure for failure in failures if isinstance(failure, ModelWaits)]
         # A failure that may be temporary, else one that a person can solve, else the last one.
-        failure = (passing or waiting or failures)[-1]
+        failure = (temporary or waiting or failures)[-1]
         failure.bill = spent
         raise failure
 
@@ -53,7 +53,7 @@ class Fallback:
             await close_model(model)
 
 
-def _with(spent: Bill, reply: Reply) -> Reply:
+def _with_cost(spent: Bill, reply: Reply) -> Reply:
     """Add the cost of the earlier failures to the reply."""
     if not spent.usage.total:
         return reply

@@ -45,8 +45,8 @@ class WireConversation:
     def grow(self, messages: Sequence[Message], wire: Wire) -> None:
         """Encode new messages. Drop the encoded ones from the first that was removed or changed."""
         same = 0
-        for ours, theirs in zip(self.messages, messages, strict=False):
-            if ours is not theirs and ours != theirs:
+        for known, new in zip(self.messages, messages, strict=False):
+            if known is not new and known != new:
                 break
             same += 1
         del self.messages[same:], self.bodies[same:]
@@ -65,7 +65,7 @@ class NativeModel:
     """The wire in use, then others that the same server may support."""
     transport: Transport
     retries: Retries
-    _left_out: set[str] = field(default_factory=set[str], init=False)
+    _refused_fields: set[str] = field(default_factory=set[str], init=False)
     _conversations: OrderedDict[str, WireConversation] = field(
         default_factory=OrderedDict[str, WireConversation], init=False, repr=False
     )
@@ -107,8 +107,8 @@ class NativeModel:
             raise
 
     def _conversation(self, turn: Turn) -> WireConversation:
-        left_out = frozenset(self._left_out)
-        opening = Opening(turn.role, turn.system, turn.tools, turn.max_tokens, left_out, turn.temperature)
+        refused_fields = frozenset(self._refused_fields)
+        opening = Opening(turn.role, turn.system, turn.tools, turn.max_tokens, refused_fields, turn.temperature)
         found = self._conversations.get(turn.role)
         if found is None or found.opening != opening:
             found = WireConversation(opening, self.wires[0].opening(opening))
@@ -141,8 +141,8 @@ class NativeModel:
             return wire is not self.wires[0]
         if error.kind != "bad_request":
             return False
-        optional = [name for name in wire.optional if name not in conversation.opening.left_out]
+        optional = [name for name in wire.optional if name not in conversation.opening.refused_fields]
         sent = [name for name in optional if f'"{name}":'.encode() in conversation.head]
         refused = [name for name in sent if re.search(rf"\b{name}\b", error.message)]
-        self._left_out.update(refused[:1])
+        self._refused_fields.update(refused[:1])
         return bool(refused)

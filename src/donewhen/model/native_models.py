@@ -31,7 +31,7 @@ def open_native(
     address = address_of(provider, base_url, environment)
     key = key_of(name, provider, address, environment)
     endpoint = Endpoint(_base(address, provider.wire), key, _about_key(provider, environment))
-    wires = _wires(name, address.at_home)
+    wires = _wires(name, address.is_official)
     answerer = Answerer(name, wires[0].model, provider.prices)
     deadlines, retry = limits
     return NativeModel(answerer, endpoint, wires, Transport(deadlines, clock), Retries(retry, clock))
@@ -50,7 +50,7 @@ def _base(address: Address, wire: str) -> str:
     return address.url.removesuffix(endings[wire]) if wire in endings else address.url
 
 
-def _wires(name: str, at_home: bool) -> list[Wire]:
+def _wires(name: str, is_official: bool) -> list[Wire]:
     family, model = ModelName.parse(name)
     match PROVIDERS[family].wire:
         case "anthropic":
@@ -58,8 +58,8 @@ def _wires(name: str, at_home: bool) -> list[Wire]:
         case "google":
             return [Google(model)]
         case "openai_chat":
-            return [OpenAIChat(model, at_home)]
-        case "openai_responses" if at_home or family == "openai-responses":
+            return [OpenAIChat(model, is_official)]
+        case "openai_responses" if is_official or family == "openai-responses":
             return [OpenAIResponses(model)]
         case "openai_responses":
             # Servers that imitate OpenAI's support the older wire; only some support the newer one.

@@ -15,7 +15,7 @@ from donewhen.model.interface import Call, Usage
 LARGEST_INPUT = 1024 * 1024
 DEEPEST_INPUT = 64
 LONGEST_NAME = 200
-HALF = "half a character (a lone surrogate)"
+LONE_SURROGATE = "half a character (a lone surrogate)"
 
 Stop = Literal["done", "calls", "length"]
 
@@ -61,14 +61,14 @@ def _finite(literal: str) -> float:
     return number
 
 
-def whole_text(pieces: str) -> str:
+def without_surrogates(pieces: str) -> str:
     """Return text without lone surrogates: two halves of a character are joined, a single half is replaced."""
-    if not _has_halves(pieces):
+    if not _has_surrogates(pieces):
         return pieces
     return pieces.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _has_halves(text: str) -> bool:
+def _has_surrogates(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -81,10 +81,10 @@ def calls_of(draft: PartialReply, known_ids: Collection[str]) -> tuple[Call, ...
     calls: dict[int, Call] = {}
     by_id: dict[str, PartialCall] = {}
     for place, call in enumerate(draft.calls):
-        twin = by_id.get(call.id) if call.id else None
-        if twin is not None and (twin.name, twin.arguments) == (call.name, call.arguments):
+        earlier = by_id.get(call.id) if call.id else None
+        if earlier is not None and (earlier.name, earlier.arguments) == (call.name, call.arguments):
             continue
-        id = "" if twin is not None or call.id in known_ids else call.id
+        id = "" if earlier is not None or call.id in known_ids else call.id
         by_id.setdefault(call.id, call)
         last = place == len(draft.calls) - 1
         calls[place] = _call(id, call, cut=draft.stop == "length" and last)
@@ -92,7 +92,7 @@ def calls_of(draft: PartialReply, known_ids: Collection[str]) -> tuple[Call, ...
 
 
 def _call(id: str, call: PartialCall, cut: bool) -> Call:
-    name = whole_text(call.name)[:LONGEST_NAME]
+    name = without_surrogates(call.name)[:LONGEST_NAME]
     try:
         return Call(id, name, _input(call.arguments, cut))
     except ValueError as wrong:
@@ -102,8 +102,8 @@ def _call(id: str, call: PartialCall, cut: bool) -> Call:
 
 def _input(arguments: str, cut: bool) -> Mapping[str, Any]:
     found = _object(arguments, cut)
-    if "\\u" in arguments and any(isinstance(value, str) and _has_halves(value) for _, value in _values(found)):
-        raise ValueError(HALF)
+    if "\\u" in arguments and any(isinstance(value, str) and _has_surrogates(value) for _, value in _values(found)):
+        raise ValueError(LONE_SURROGATE)
     return found
 
 
@@ -112,9 +112,9 @@ def _object(text: str, cut: bool) -> Mapping[str, Any]:
         raise ValueError(f"more than {LARGEST_INPUT} characters")
     if not text.strip() and not cut:
         return {}
-    joined = whole_text(text)
+    joined = without_surrogates(text)
     if joined.count("\ufffd") > text.count("\ufffd"):
-        raise ValueError(HALF)
+        raise ValueError(LONE_SURROGATE)
     found = parse_json(joined, DEEPEST_INPUT)
     if not isinstance(found, dict):
         raise ValueError("not an object")

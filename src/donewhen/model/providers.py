@@ -64,7 +64,7 @@ def is_same_provider(one: str, other: str) -> bool:
 @frozen
 class Address:
     url: str
-    at_home: bool
+    is_official: bool
     """True if it is the provider's own server, not another server with the same protocol."""
 
 
@@ -86,7 +86,7 @@ def key_of(name: str, provider: Provider, address: Address, environment: Mapping
             if not (key.isascii() and key.isprintable() and " " not in key):
                 raise BadInput(f"{variable} contains characters that no key has")
             return key
-    if provider.needs_key and address.at_home:
+    if provider.needs_key and address.is_official:
         raise BadInput(f"{name} needs a key: set {' or '.join(provider.key_variables)}")
     return ""
 
@@ -95,10 +95,10 @@ def checked_url(url: str, where: str) -> str:
     """Return the address without slashes at its end. Raise `BadInput` with `where` if it is invalid."""
     try:
         parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port)
+        is_valid = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port)
     except ValueError:
-        sound = False
-    if not sound or any(character.isspace() for character in url):
+        is_valid = False
+    if not is_valid or any(character.isspace() for character in url):
         # The address itself is not shown: it may contain a password.
         raise BadInput(f"{where}: not an http or https address")
     return url.rstrip("/")

@@ -91,11 +91,11 @@ def remove_secrets(secrets: Collection[str], text: str) -> str:
     return text
 
 
-def of_response(status: int, headers: Mapping[str, str], body: bytes, now: float) -> RequestError:
+def classify_response(status: int, headers: Mapping[str, str], body: bytes, now: float) -> RequestError:
     """Classify a response that is not a stream."""
     data = _body(body)
     message = _message(data) or _plain_text(body) or "no reason given"
-    error = _of(status, message, json.dumps(data)[:20_000] if data else message)
+    error = _classify(status, message, json.dumps(data)[:20_000] if data else message)
     error.status = status
     error.after = _seconds_to_wait(headers, data, now)
     if error.waits == "quota":
@@ -103,15 +103,15 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes, now: float
     return error
 
 
-def of_stream_error(error: Mapping[str, object]) -> RequestError:
+def classify_stream_error(error: Mapping[str, object]) -> RequestError:
     """Classify an error that arrived inside a stream."""
     code, kind = error.get("code"), words(error.get("type"))
     status = code if isinstance(code, int) and 400 <= code < 600 else 0
     status = status or STATUS_OF_TYPE.get(words(code), 0) or STATUS_OF_TYPE.get(kind, 0) or 500
-    return of_response(status, {}, json.dumps({"error": error}).encode(), now=0.0)
+    return classify_response(status, {}, json.dumps({"error": error}).encode(), now=0.0)
 
 
-def _of(status: int, message: str, everything: str) -> RequestError:
+def _classify(status: int, message: str, everything: str) -> RequestError:
     match status:
         case _ if status < 500 and QUOTA.search(everything):
             return RequestError(message, "quota", waits="quota")

@@ -41,9 +41,9 @@ class Retries:
     def _pause(self, error: RequestError, turn: RetryUse) -> float | None:
         if not error.retry or turn.times >= self.budget.per_turn or self.run.times >= self.budget.per_run:
             return None
-        backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2**turn.times) * (0.5 + self.clock.chance() / 2)
+        backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2**turn.times) * (0.5 + self.clock.random_fraction() / 2)
         # A little later than the server asked, so that not all clients of a busy server return at once.
-        pause = backoff if error.after is None else error.after + self.clock.chance() * 0.1
+        pause = backoff if error.after is None else error.after + self.clock.random_fraction() * 0.1
         return pause if pause <= self._left(turn) else None
 
     def _left(self, turn: RetryUse) -> float:

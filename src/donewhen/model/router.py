@@ -59,45 +59,45 @@ def choose(
 ) -> Choice:
     """Return the model to use and the reason. An excluded model is used if there is no other."""
     if not configured:
-        helpful = [variable for provider in DEFAULTS for variable in _variables(provider)]
-        return Choice(None, f"no model is configured: set one of {', '.join(helpful)}")
+        variables = [variable for provider in DEFAULTS for variable in _variables(provider)]
+        return Choice(None, f"no model is configured: set one of {', '.join(variables)}")
     others = [model for model in configured if model not in exclude]
-    among = others or list(configured)
+    choices = others or list(configured)
     note = "" if others or not exclude else "; another one was preferred, but there is none"
-    rows = [row for row in history if row.model in among]
-    if len(among) == 1:
+    rows = [row for row in history if row.model in choices]
+    if len(choices) == 1:
         return Choice(
-            among[0],
+            choices[0],
             f"the only configured model{note}" if others == list(configured) else f"the only model left{note}",
         )
     if not rows:
-        return Choice(among[0], f"the first of {len(among)} configured models; none has a history{note}")
-    return _draw(among, rows, random.Random(seed), note)
+        return Choice(choices[0], f"the first of {len(choices)} configured models; none has a history{note}")
+    return _draw(choices, rows, random.Random(seed), note)
 
 
-def _draw(among: Sequence[str], rows: Sequence[Experience], chance: random.Random, note: str) -> Choice:
+def _draw(choices: Sequence[str], rows: Sequence[Experience], generator: random.Random, note: str) -> Choice:
     prices = [row.usd for row in rows if row.usd is not None]
-    usual = fmean(prices) if prices else 0.0
+    mean_cost = fmean(prices) if prices else 0.0
     scores: dict[str, float] = {}
-    for model in among:
-        own = [row for row in rows if row.model == model]
-        verified = sum(row.verified for row in own)
-        likely = chance.betavariate(1 + verified, 1 + len(own) - verified)
-        scores[model] = likely / (COST_OF_AN_ATTEMPT + _cost(own, usual))
-    best = max(among, key=scores.__getitem__)
-    return Choice(best, f"{_record(best, rows)}{note}")
+    for model in choices:
+        sessions = [row for row in rows if row.model == model]
+        verified = sum(row.verified for row in sessions)
+        probability = generator.betavariate(1 + verified, 1 + len(sessions) - verified)
+        scores[model] = probability / (COST_OF_AN_ATTEMPT + _cost(sessions, mean_cost))
+    best = max(choices, key=scores.__getitem__)
+    return Choice(best, f"{_history_of(best, rows)}{note}")
 
 
-def _cost(own: Sequence[Experience], usual: float) -> float:
+def _cost(sessions: Sequence[Experience], mean_cost: float) -> float:
     """Return the mean cost of a session. Without known prices: the mean of the others, so that it is not free."""
-    known = [row.usd for row in own if row.usd is not None]
-    return fmean(known) if known else usual
+    known = [row.usd for row in sessions if row.usd is not None]
+    return fmean(known) if known else mean_cost
 
 
-def _record(model: str, rows: Sequence[Experience]) -> str:
-    own = [row for row in rows if row.model == model]
-    if not own:
+def _history_of(model: str, rows: Sequence[Experience]) -> str:
+    sessions = [row for row in rows if row.model == model]
+    if not sessions:
         return "tried because it has no history yet"
-    known = [row.usd for row in own if row.usd is not None]
+    known = [row.usd for row in sessions if row.usd is not None]
     price = f" at {fmean(known):.2f} USD each" if known else ""
-    return f"{sum(row.verified for row in own)} of {len(own)} sessions with it were verified{price}"
+    return f"{sum(row.verified for row in sessions)} of {len(sessions)} sessions with it were verified{price}"

@@ -152,10 +152,10 @@ def _text(step: Mapping[str, Any], key: str) -> str:
 
 
 def _calls(step: Mapping[str, Any]) -> Iterator[Call]:
-    wished = step.get("tools", [step["tool"]] if "tool" in step else [])
-    if not isinstance(wished, list) or ("tools" in step and not wished):
+    entries = step.get("tools", [step["tool"]] if "tool" in step else [])
+    if not isinstance(entries, list) or ("tools" in step and not entries):
         raise _Malformed("tools must be a list of one or more calls")
-    for found in cast("list[object]", wished):
+    for found in cast("list[object]", entries):
         call = _object(found, "a call")
         name, arguments = call.get("name"), call.get("input", {})
         if not isinstance(name, str) or not name or call.keys() - {"name", "input"}:

@@ -17,7 +17,7 @@ import anyio.lowlevel
 from donewhen import __version__
 from donewhen.model.clock import Clock
 from donewhen.model.deadlines import Deadlines
-from donewhen.model.request_error import RequestError, of_response
+from donewhen.model.request_error import RequestError, classify_response
 from donewhen.model.sse import BrokenStream, Events, ServerEvent
 from donewhen.records import frozen
 
@@ -56,22 +56,22 @@ class _AnswerReader:
     def __init__(self, listener: Listener, deadlines: Deadlines) -> None:
         self.listener = listener
         self.watch = anyio.CancelScope(deadline=anyio.current_time() + deadlines.first_event)
-        self.began = False
+        self.has_begun = False
         self._silence = deadlines.silence
         self._events = Events()
         self._size = 0
 
     def feed(self, chunk: bytes) -> None:
-        meant = False
+        is_meaningful = False
         self._size += len(chunk)
         if self._size > LARGEST_ANSWER:
             raise BrokenStream(f"a response of more than {LARGEST_ANSWER} bytes")
         for event in self._events.feed(chunk):
-            meant = self.listener.receive(event) or meant
+            is_meaningful = self.listener.receive(event) or is_meaningful
             if self.listener.done:
                 break
-        if meant:
-            self.began = True
+        if is_meaningful:
+            self.has_begun = True
             self.watch.deadline = anyio.current_time() + self._silence
 
 
@@ -89,7 +89,7 @@ class Transport:
             await self._exchange(request, reader)
         if total.cancelled_caught:
             raise RequestError(f"the response took longer than {limits.total:g} seconds", "timeout", retry=True)
-        if reader.watch.cancelled_caught and reader.began:
+        if reader.watch.cancelled_caught and reader.has_begun:
             raise RequestError(f"the response stopped for {limits.silence:g} seconds", "timeout", retry=True)
         if reader.watch.cancelled_caught:
             raise RequestError(f"no response started within {limits.first_event:g} seconds", "timeout", retry=True)
@@ -98,8 +98,8 @@ class Transport:
         client = self._open_client(request.url)
         async with client.stream("POST", request.url, headers=request.headers, content=request.body) as response:
             if response.status_code != 200:
-                body = await _start_of(response)
-                raise of_response(response.status_code, response.headers, body, self.clock.now())
+                body = await _read_start(response)
+                raise classify_response(response.status_code, response.headers, body, self.clock.now())
             chunks = response.aiter_bytes()
             async for chunk in chunks:
                 reader.feed(chunk)
@@ -128,7 +128,7 @@ class Transport:
             await client.aclose()
 
 
-async def _start_of(response: "httpx2.Response") -> bytes:
+async def _read_start(response: "httpx2.Response") -> bytes:
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk

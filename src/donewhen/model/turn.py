@@ -15,7 +15,7 @@ import anyio.to_thread
 from donewhen.model import prices
 from donewhen.model.clock import Clock
 from donewhen.model.interface import Bill, Call, ModelFailed, ModelWaits, Reply, Usage
-from donewhen.model.partial_reply import PartialReply, calls_of, whole_text
+from donewhen.model.partial_reply import PartialReply, calls_of, without_surrogates
 from donewhen.model.request_error import RequestError
 from donewhen.model.retries import Retries, RetryUse
 from donewhen.records import frozen
@@ -46,7 +46,7 @@ class TurnRunner:
     secrets: Collection[str] = field(default=(), repr=False)
     """Keys and passwords that were sent. Some servers repeat them in error messages."""
     began: float = field(init=False)
-    spent: RetryUse = field(default_factory=RetryUse, init=False)
+    retry_use: RetryUse = field(default_factory=RetryUse, init=False)
     used: Usage = field(default_factory=Usage, init=False)
     """Usage of all requests, including those whose answer broke off or was discarded."""
     answers: int = field(default=0, init=False)
@@ -93,7 +93,7 @@ class TurnRunner:
         if self.draft.raw is not None and len(self.calls) == len(self.draft.calls):
             raw = {"wire": tag, "model": self.answerer.model, "items": self.draft.raw}
         return Reply(
-            text=whole_text(self.draft.text),
+            text=without_surrogates(self.draft.text),
             calls=self.calls,
             usage=self.used,
             filled=self.draft.usage.input,
@@ -118,8 +118,8 @@ class TurnRunner:
         """Wait and return True for a retry. Return False to keep an answer with an unreadable call."""
         try:
             if self.clock.monotonic() - self.began > self.secs:
-                raise self.retries.failure(error, self.spent)
-            await self.retries.wait(error, self.spent)
+                raise self.retries.failure(error, self.retry_use)
+            await self.retries.wait(error, self.retry_use)
         except (ModelFailed, ModelWaits) as failure:
             if not self.answers:
                 failure.bill = self._bill()

@@ -22,7 +22,7 @@ class Purse:
     def require(self) -> None:
         return
 
-    def spent(self, usage: Usage, usd: float | None) -> Event:
+    def count_usage(self, usage: Usage, usd: float | None) -> Event:
         self.tokens += usage.total
         self.usd = None if usd is None or self.usd is None else self.usd + usd
         return Spend(tokens=self.tokens, usd=self.usd)

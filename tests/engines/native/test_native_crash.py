@@ -131,7 +131,9 @@ async def test_an_interrupted_round_leaves_no_unanswered_call_in_the_next(root: 
         with pytest.raises(Crash):
             await shop.attempt(model)
         shop.pages.watch = Pages().watch
-        assert (await shop.attempt(model, {"context": "carry"}, iteration=2, feedback="red", reds=1)).stop == "done"
+        assert (
+            await shop.attempt(model, {"context": "carry"}, iteration=2, feedback="red", red_rounds=1)
+        ).stop == "done"
         require_valid_so_far(model)
         given = [message for message in model.turns[-1].messages if isinstance(message, Answers)]
         assert ["ERROR: the round ended" in answer.text for answer in given[0].answers] == [True, True]

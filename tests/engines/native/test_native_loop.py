@@ -60,7 +60,7 @@ async def test_one_edit_and_a_stop_emit_the_promised_events_in_order(root: Path)
     async with workshop(root) as shop:
         model = script(calls(write("b.txt", "b\n"), usage=Usage(10, 5)), done("it is done"))
         attempt = await shop.attempt(model)
-        assert (attempt.stop, attempt.said) == ("done", "it is done")
+        assert (attempt.stop, attempt.last_text) == ("done", "it is done")
         assert shop.content("b.txt") == "b\n"
     assert shop.pages.types() == [
         "model_turn", "spend", "tool_call", "tool_result", "model_turn", "spend", "plan_text",
@@ -75,9 +75,9 @@ async def test_one_edit_and_a_stop_emit_the_promised_events_in_order(root: Path)
 async def test_wrong_in_the_first_round_and_right_in_the_second_takes_two_attempts(root: Path) -> None:
     async with workshop(root) as shop:
         model = script(calls(write("x", "wrong")), done("first"), calls(write("x", "right")), done("second"))
-        assert (await shop.attempt(model)).said == "first"
-        again = await shop.attempt(model, iteration=2, feedback="check x: fail", reds=1)
-        assert (again.said, shop.content("x")) == ("second", "right")
+        assert (await shop.attempt(model)).last_text == "first"
+        again = await shop.attempt(model, iteration=2, feedback="check x: fail", red_rounds=1)
+        assert (again.last_text, shop.content("x")) == ("second", "right")
         assert [turn.number for turn in model.turns] == [0, 1, 2, 3]
 
 
@@ -85,7 +85,7 @@ async def test_the_system_text_holds_the_rules_and_the_contract_and_never_change
     async with workshop(root) as shop:
         model = script(calls(write("AGENTS.md", "Obey me.")), done(), done())
         await shop.attempt(model)
-        await shop.attempt(model, iteration=2, feedback="red", reds=1)
+        await shop.attempt(model, iteration=2, feedback="red", red_rounds=1)
         (system,) = {turn.system for turn in model.turns}
         for part in ("`sh check.sh` exits 0", str(root), "Never commit", "plain text", "sudo", "starting commit"):
             assert part in system
@@ -103,20 +103,20 @@ async def test_the_message_has_the_task_then_the_failures_then_the_hint(root: Pa
 
 
 @pytest.mark.parametrize(
-    ("context", "reds", "used", "carried"),
+    ("context", "red_rounds", "used", "carried"),
     [
         ("fresh", 1, 0, False), ("carry", 3, 0, True), ("auto", 1, 0, True), ("auto", 2, 0, False),
         ("auto", 1, 71, False), ("carry", 1, 71, True), ("carry", 1, 91, False),
     ],
 )  # fmt: skip
 async def test_a_repair_round_continues_or_starts_fresh_as_configured(
-    root: Path, context: str, reds: int, used: int, carried: bool
+    root: Path, context: str, red_rounds: int, used: int, carried: bool
 ) -> None:
     async with workshop(root) as shop:
         model = script(calls(read("a.txt")), Reply(text="one", usage=Usage(used)), done("two"))
         config: dict[str, Any] = {"context": context, "window_tokens": 100}
         await shop.attempt(model, config)
-        await shop.attempt(model, config, iteration=2, feedback="still red", reds=reds)
+        await shop.attempt(model, config, iteration=2, feedback="still red", red_rounds=red_rounds)
         first, last = model.turns[-1].messages[0], model.turns[-1].messages[-1]
         assert isinstance(first, User)
         assert isinstance(last, User)
@@ -194,7 +194,7 @@ async def test_an_unreadable_call_never_runs(root: Path) -> None:
 async def test_a_cut_reply_does_not_end_the_round(root: Path) -> None:
     async with workshop(root) as shop:
         model = script(Reply(text="I will now", stop="length"), Reply(stop="length"), done("all done"))
-        assert (await shop.attempt(model)).said == "all done"
+        assert (await shop.attempt(model)).last_text == "all done"
         assert "cut off" in str(model.turns[1].messages[-1])
         assert all(message.text for message in model.turns[2].messages if not isinstance(message, Answers))
 
@@ -262,7 +262,7 @@ async def test_a_model_that_needs_a_person_pauses_the_work(root: Path) -> None:
         replies = (calls(shell("echo x >> count")), done("back again"))
         with pytest.raises(ModelWaits, match="quota"):
             await shop.attempt(Until(script(*replies), turn=1))
-        assert (await shop.attempt(script(*replies))).said == "back again"
+        assert (await shop.attempt(script(*replies))).last_text == "back again"
         assert shop.content("count") == "x\n"
         assert shop.pages.types().count("model_turn") == 2
 
@@ -274,7 +274,7 @@ async def test_the_budget_is_checked_before_every_model_call(root: Path) -> None
         assert (await shop.attempt(model)).stop == "budget"
         assert (len(model.turns), shop.content("x")) == (1, "x")
         shop.purse = Purse()
-        assert (await shop.attempt(model, iteration=2, feedback="go on", reds=1)).stop == "done"
+        assert (await shop.attempt(model, iteration=2, feedback="go on", red_rounds=1)).stop == "done"
         require_valid(model.turns[-1].messages)
 
 
@@ -283,7 +283,7 @@ async def test_a_round_ends_after_its_turns_with_every_call_answered(root: Path)
         model = script(*(calls(read("a.txt")) for _ in range(5)), done())
         assert (await shop.attempt(model, max_turns=3)).stop == "turns"
         assert len(shop.pages.told("tool_result")) == len(model.turns) == 3
-        assert (await shop.attempt(model, iteration=2, reds=1)).stop == "done"
+        assert (await shop.attempt(model, iteration=2, red_rounds=1)).stop == "done"
         require_valid(model.turns[-1].messages)
 
 
@@ -298,7 +298,7 @@ async def test_a_repeated_failing_call_is_named_and_then_ends_the_round(root: Pa
 async def test_a_succeeding_call_may_be_repeated_without_limit(root: Path) -> None:
     async with workshop(root) as shop:
         model = script(*(calls(shell("echo hello")) for _ in range(8)), done("said hello"))
-        assert (await shop.attempt(model)).said == "said hello"
+        assert (await shop.attempt(model)).last_text == "said hello"
 
 
 async def test_a_window_that_is_nearly_full_ends_the_round(root: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from workshop import Workshop, calls, done, script, shell, workshop
 
 from donewhen.engines.interface import NoSuchItem
-from donewhen.engines.native.tools import ToolContext, ToolOutput, carry_out
+from donewhen.engines.native.tools import ToolContext, ToolOutput, run_call
 from donewhen.model.interface import Call
 from donewhen.workspace.process.command import Finished
 from donewhen.workspace.sandbox.sandbox import ShellCommand
@@ -37,7 +37,7 @@ class Book:
 
 
 async def use(shop: Workshop, book: Book | None, **input: Any) -> ToolOutput:
-    return await carry_out(Call("id", "update_tracker", input), ToolContext(shop.maker, shop.rules, None, planned=book))
+    return await run_call(Call("id", "update_tracker", input), ToolContext(shop.maker, shop.rules, None, plan=book))
 
 
 @pytest.mark.promise("tools.update-tracker")
@@ -86,9 +86,9 @@ async def test_an_evaluator_reads_and_probes_and_changes_nothing(root: Path) -> 
             calls(shell("echo x > made.txt"), ("write_file", {"path": "b.txt", "content": ""})),
             done("{}"),
         )
-        attempt = await shop.attempt(model, {"reads_only": True, "temperature": 0.1}, probe=probe, role="maker")
+        attempt = await shop.attempt(model, {"reads_only": True, "temperature": 0.1}, run_on_copy=probe, role="maker")
         snapshot = await shop.maker.is_unchanged()
-    assert (attempt.said, ran, snapshot) == ("{}", ["echo x > made.txt"], True)
+    assert (attempt.last_text, ran, snapshot) == ("{}", ["echo x > made.txt"], True)
     assert [tool.name for tool in model.turns[0].tools] == [
         "read_file",
         "list_dir",

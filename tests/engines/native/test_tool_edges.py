@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from workshop import Workshop, calls, done, read, script, shell, workshop
 
-from donewhen.engines.native.reply import MOST_INPUT, MOST_TEXT, bounded
+from donewhen.engines.native.reply import MOST_INPUT, MOST_TEXT, within_limits
 from donewhen.engines.native.tools.clip import clean, lines_of
 from donewhen.model.interface import Call, Reply
 from repositories import commit, write
@@ -160,10 +160,10 @@ async def test_calls_that_exceed_the_log_limit_together_do_not_run_and_the_rest_
 
 def test_a_reply_within_bounds_is_not_changed() -> None:
     reply = Reply(text="\u00e9", calls=(Call("1", "shell", {"command": "ls"}),), raw=[{"type": "thinking"}])
-    assert bounded(reply) == reply
+    assert within_limits(reply) == reply
 
 
 def test_an_overlong_reply_text_is_cut_and_loses_its_provider_form() -> None:
-    reply = bounded(Reply(text="\u00e9" * MOST_TEXT, raw=["\u00e9" * MOST_TEXT]))
+    reply = within_limits(Reply(text="\u00e9" * MOST_TEXT, raw=["\u00e9" * MOST_TEXT]))
     assert len(reply.text.encode()) <= MOST_TEXT
     assert reply.raw is None

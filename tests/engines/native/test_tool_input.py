@@ -47,7 +47,7 @@ def test_the_schema_says_the_same_as_the_check(name: str) -> None:
 def test_accepted_arguments_have_the_right_type_and_others_are_named(tool: str, given_input: dict[str, Any]) -> None:
     takes = {one.name: one for one in TABLE[tool].parameters}
     try:
-        passed = TABLE[tool].checked(given_input)
+        passed = TABLE[tool].checked_input(given_input)
     except ToolFailed as failed:
         assert str(failed).startswith(tool)
         assert len(str(failed)) < 300

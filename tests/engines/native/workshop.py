@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from donewhen.engines.interface import Asker, Attempt, Job, NobodyAnswered, Note, OutOfBudget
+from donewhen.engines.interface import AnswerTimeout, Asker, Attempt, Job, Note, OutOfBudget
 from donewhen.engines.native.loop import NativeConfig, NativeEngine
-from donewhen.engines.native.tools import ToolContext, ToolOutput, carry_out
+from donewhen.engines.native.tools import ToolContext, ToolOutput, run_call
 from donewhen.events import Event, Spend
 from donewhen.model.interface import Call, Model, ModelFailed, ModelWaits, OnText, Reply, Turn, Usage
 from donewhen.model.scripted import Scripted, ScriptStep
@@ -63,7 +63,7 @@ class Purse:
         if self.turns <= 0:
             raise OutOfBudget
 
-    def spent(self, usage: Usage, usd: float | None) -> Event:
+    def count_usage(self, usage: Usage, usd: float | None) -> Event:
         self.turns -= 1
         self.tokens += usage.total
         return Spend(tokens=self.tokens, usd=usd)
@@ -78,7 +78,7 @@ class Person:
         self.asked.append((id, prompt))
         answer = self.answers.pop(0)
         if answer is None:
-            raise NobodyAnswered
+            raise AnswerTimeout
         return answer
 
 
@@ -174,9 +174,9 @@ class Workshop:
         }  # fmt: skip
         return Job(
             maker=self.maker,
-            own=self.maker.tree.directory / "own",
+            private_dir=self.maker.tree.directory / "own",
             notebook=self.pages,
-            meter=self.purse,
+            budget=self.purse,
             asker=self.person,
             **given,
         )
@@ -187,7 +187,7 @@ class Workshop:
 
     async def use(self, tool: str, **input: Any) -> ToolOutput:
         """One tool alone."""
-        return await carry_out(Call("id", tool, input), ToolContext(self.maker, self.rules, self.person))
+        return await run_call(Call("id", tool, input), ToolContext(self.maker, self.rules, self.person))
 
     async def said(self, tool: str, **input: Any) -> str:
         outcome = await self.use(tool, **input)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.engines.planned.evaluation import (
-    LEAST,
+    LEAST_TO_PASS,
     MOST_ENTRIES,
     SCORES,
     Evaluation,
@@ -64,7 +64,7 @@ def test_an_evaluation_without_objections_passes() -> None:
     evaluation = evaluated()
     assert evaluation.failed_rules() == ()
     assert evaluation.passed
-    assert evaluation.told() == "All is well."
+    assert evaluation.explained_summary() == "All is well."
 
 
 @pytest.mark.parametrize("verdict", ["pass", "PASS", " Pass\n"])
@@ -85,7 +85,7 @@ def test_each_score_needs_four(name: str, score: float, shown: str) -> None:
     assert not evaluation.passed
 
 
-@pytest.mark.parametrize("score", [LEAST, 4.0, 4.5, 5])
+@pytest.mark.parametrize("score", [LEAST_TO_PASS, 4.0, 4.5, 5])
 def test_a_score_of_four_or_more_is_enough(score: float) -> None:
     assert evaluated(scorecard=dict.fromkeys(SCORES, score)).passed
 
@@ -135,7 +135,7 @@ def test_risks_and_required_updates_do_not_prevent_a_pass() -> None:
 def test_every_failed_rule_is_listed_after_the_summary() -> None:
     scores = scored(functionality=3, code_quality=2)
     evaluation = evaluated(verdict="fail", scorecard=scores, findings=[HIGH], unmet_contract_items=["docs"])
-    assert evaluation.told() == (
+    assert evaluation.explained_summary() == (
         "All is well. (not passed: verdict is fail; functionality is 3, needs 4; code_quality is 2, needs 4; "
         "1 high-severity finding; the count of high-severity findings (0) and the list (1) disagree; unmet: docs)"
     )
@@ -412,4 +412,4 @@ def test_a_pass_needs_all_rules(told: dict[str, Any]) -> None:
     is_clean = told["high_severity_findings"] == highs == 0 and not evaluation.unmet
     is_pass = told["verdict"].lower() == "pass" and all(score >= 4 for score in told["scorecard"].values())
     assert evaluation.passed == (is_clean and is_pass)
-    assert evaluation.passed == (evaluation.told() == evaluation.summary)
+    assert evaluation.passed == (evaluation.explained_summary() == evaluation.summary)

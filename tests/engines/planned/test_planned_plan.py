@@ -21,7 +21,7 @@ from donewhen.engines.planned.plan import (
     plan_in,
     uncovered,
 )
-from donewhen.engines.planned.reply_reader import LONGEST_COMMAND, MOST_COMMANDS, MOST_TOLD
+from donewhen.engines.planned.reply_reader import LONGEST_COMMAND, MOST_COMMANDS, MOST_ISSUES
 from donewhen.engines.typed_reply import InvalidReply
 from tiers import examples
 
@@ -250,7 +250,7 @@ def test_all_issues_are_reported_together_and_very_many_are_counted() -> None:
         "checks[0].command must be text that is not blank",
     )
     many = issues_of({"items": [{"verify": 1, "files": 1}] * MOST_ITEMS})
-    assert len(many) == MOST_TOLD + 1
+    assert len(many) == MOST_ISSUES + 1
     assert many[-1] == "and 40 more"
 
 

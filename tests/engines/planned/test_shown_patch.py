@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.engines.planned.trim_patch import LEAST_SHOWN, LONGEST_NAME, shown_patch
+from donewhen.engines.planned.trim_patch import LEAST_SHOWN, LONGEST_NAME, trimmed_patch
 from tiers import examples
 
 BOUND_PER_FILE = 2 * LONGEST_NAME + 60
@@ -38,16 +38,16 @@ def cut_of(shown: str) -> tuple[int, int, int]:
 
 def test_a_small_patch_is_shown_unchanged() -> None:
     patch = section("a.py", 3) + section("d/b c.py", 2)
-    assert shown_patch(patch) == patch
+    assert trimmed_patch(patch) == patch
 
 
 def test_an_empty_patch_gives_empty_text() -> None:
-    assert shown_patch("") == ""
+    assert trimmed_patch("") == ""
 
 
 def test_a_large_file_keeps_its_start_and_end_and_says_what_is_missing() -> None:
     patch = section("a.py", 1000) + section("b.py", 2)
-    shown = shown_patch(patch, per_file=1000)
+    shown = trimmed_patch(patch, per_file=1000)
     assert shown.startswith(
         "diff --git a/a.py b/a.py\nindex 1..2 100644\n--- a/a.py\n+++ b/a.py\n@@ -0,0 +1,1000 @@\n+000"
     )
@@ -60,13 +60,13 @@ def test_a_large_file_keeps_its_start_and_end_and_says_what_is_missing() -> None
 
 def test_a_patch_is_cut_between_lines() -> None:
     whole = set(section("a.py", 1000).split("\n"))
-    shown = shown_patch(section("a.py", 1000), per_file=777).split("\n")
+    shown = trimmed_patch(section("a.py", 1000), per_file=777).split("\n")
     assert all(line in whole or line.endswith(" characters cut]") for line in shown[:-2])
 
 
 def test_a_very_long_line_is_cut_inside() -> None:
     patch = "diff --git a/x b/x\n@@ -1 +1 @@\n+" + "y" * 50_000
-    shown = shown_patch(patch, per_file=1000)
+    shown = trimmed_patch(patch, per_file=1000)
     assert cut_of(shown)[:2] == (1, 1)
     assert 900 < shown.count("y") < 1100
 
@@ -74,7 +74,7 @@ def test_a_very_long_line_is_cut_inside() -> None:
 def test_one_large_file_leaves_space_for_the_others() -> None:
     small = [section(f"s{number}.py", 10) for number in range(10)]
     patch = section("big.py", 100_000) + "".join(small)
-    shown = shown_patch(patch, per_file=100_000, total=10_000)
+    shown = trimmed_patch(patch, per_file=100_000, total=10_000)
     assert all(one in shown for one in small)
     assert shown.startswith("diff --git a/big.py b/big.py\n")
     assert cut_of(shown)[:2] == (1, 11)
@@ -83,7 +83,7 @@ def test_one_large_file_leaves_space_for_the_others() -> None:
 
 def test_large_files_share_the_space_that_small_ones_leave() -> None:
     patch = section("a.py", 1000) + section("b.py", 1) + section("c.py", 1000)
-    shown = shown_patch(patch, per_file=100_000, total=10_000)
+    shown = trimmed_patch(patch, per_file=100_000, total=10_000)
     a, b, c = (len(part) for part in shown.split("diff --git ")[1:])
     assert abs(a - c) < BOUND
     assert a > 4_500
@@ -92,7 +92,7 @@ def test_large_files_share_the_space_that_small_ones_leave() -> None:
 
 def test_a_file_with_a_very_small_share_shows_only_its_name() -> None:
     patch = "".join(section(f"f{number}.py", 100) for number in range(50))
-    shown = shown_patch(patch, total=LEAST_SHOWN - 1)
+    shown = trimmed_patch(patch, total=LEAST_SHOWN - 1)
     assert shown.count("characters cut]") == 50
     assert all(f"diff --git a/f{number}.py b/f{number}.py\n[" in shown for number in range(50))
     assert cut_of(shown)[:2] == (50, 50)
@@ -101,7 +101,7 @@ def test_a_file_with_a_very_small_share_shows_only_its_name() -> None:
 def test_with_too_many_files_the_first_are_shown_in_part_and_small_ones_completely() -> None:
     small = "diff --git a/s b/s\nold mode 100644\nnew mode 100755\n"
     patch = "".join(section(f"f{number}.py", 100) for number in range(50)) + small
-    shown = shown_patch(patch, total=4 * LEAST_SHOWN + 50)
+    shown = trimmed_patch(patch, total=4 * LEAST_SHOWN + 50)
     assert [f"b/f{number}.py\nindex" in shown for number in range(50)] == [True] * 4 + [False] * 46
     assert small in shown
     assert cut_of(shown)[:2] == (50, 51)
@@ -112,7 +112,7 @@ def test_deleted_and_binary_files_take_one_line() -> None:
         "diff --git a/p.png b/p.png\ndeleted file mode 100644\nindex 1..0\nBinary files a/p.png and /dev/null differ\n"
     )
     patch = deleted("old/a b.py", 1234) + binary("logo.png") + section("x.py", 1) + gone
-    assert shown_patch(patch) == (
+    assert trimmed_patch(patch) == (
         f"deleted: old/a b.py (1,234 lines)\nbinary: logo.png\n{section('x.py', 1)}deleted: p.png (binary)\n"
     )
 
@@ -120,12 +120,12 @@ def test_deleted_and_binary_files_take_one_line() -> None:
 def test_text_that_mentions_binary_or_deleted_files_is_text() -> None:
     patch = section("x.py", 1) + "+GIT binary patch\n deleted file mode 100644\n-Binary files a and b differ\n"
     patch += "Binary files a and b differ\n"
-    assert shown_patch(patch) == patch
+    assert trimmed_patch(patch) == patch
 
 
 def test_a_renamed_file_is_shown_by_its_new_name() -> None:
     head = "diff --git a/old.png b/new.png\nsimilarity index 90%\nrename from old.png\nrename to new.png\nindex 1..2\n"
-    assert shown_patch(head + "Binary files a/old.png and b/new.png differ\n") == "binary: new.png\n"
+    assert trimmed_patch(head + "Binary files a/old.png and b/new.png differ\n") == "binary: new.png\n"
 
 
 @pytest.mark.parametrize(
@@ -138,20 +138,20 @@ def test_a_renamed_file_is_shown_by_its_new_name() -> None:
     ],
 )
 def test_names_are_read_as_git_writes_them(names: str, shown: str) -> None:
-    assert shown_patch(f"diff --git {names}\nBinary files differ by differ\n") == f"binary: {shown}\n"
+    assert trimmed_patch(f"diff --git {names}\nBinary files differ by differ\n") == f"binary: {shown}\n"
 
 
 def test_a_very_long_name_is_shortened_in_its_middle() -> None:
     path = "d/" * 2000 + "end.py"
     for patch in (section(path, 1000), deleted(path, 3), binary(path)):
-        shown = shown_patch(patch, per_file=300)
+        shown = trimmed_patch(patch, per_file=300)
         assert "end.py" in shown.split("\n")[0]
         assert len(shown.split("\n")[0]) < LONGEST_NAME + 40
 
 
 def test_text_that_is_not_a_patch_is_cut_too() -> None:
-    assert shown_patch("hello\n") == "hello\n"
-    assert cut_of(shown_patch("hello\n" * 10_000, per_file=500))[:2] == (1, 1)
+    assert trimmed_patch("hello\n") == "hello\n"
+    assert cut_of(trimmed_patch("hello\n" * 10_000, per_file=500))[:2] == (1, 1)
 
 
 # -- property tests --
@@ -167,7 +167,7 @@ sections = st.one_of(
 @settings(deadline=None, max_examples=examples(150))
 @given(st.lists(sections, max_size=8), st.integers(-1, 3000), st.integers(-1, 6000))
 def test_every_file_is_named_and_the_length_is_bounded(parts: list[str], per_file: int, total: int) -> None:
-    shown = shown_patch("".join(parts), per_file, total)
+    shown = trimmed_patch("".join(parts), per_file, total)
     assert len(shown) <= max(total, 0) + BOUND_PER_FILE * len(parts) + BOUND
     named = re.findall(r"^(?:diff --git a/|deleted: |binary: )(.*)$", shown, re.MULTILINE)
     told = [part.split("\n")[0].removeprefix("diff --git a/") for part in parts]
@@ -175,14 +175,14 @@ def test_every_file_is_named_and_the_length_is_bounded(parts: list[str], per_fil
     for name, heading in zip(named, told, strict=True):
         path = heading[: (len(heading) - 3) // 2]
         assert name in (heading, path) or name.startswith(f"{path} (")
-    assert shown == shown_patch("".join(parts), per_file, total)
+    assert shown == trimmed_patch("".join(parts), per_file, total)
 
 
 @settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.builds(section, paths, st.integers(0, 60)), max_size=8), st.integers(0, 3000), st.integers(0, 6000))
 def test_the_shown_and_the_cut_parts_add_up_to_the_whole(parts: list[str], per_file: int, total: int) -> None:
     patch = "".join(parts)
-    shown = shown_patch(patch, per_file, total)
+    shown = trimmed_patch(patch, per_file, total)
     marks = re.findall(r"^\[([\d,]+) characters cut\]$", shown, re.MULTILINE)
     missing = sum(int(mark.replace(",", "")) for mark in marks)
     if not marks:
@@ -200,4 +200,4 @@ def test_the_shown_and_the_cut_parts_add_up_to_the_whole(parts: list[str], per_f
 )
 def test_any_text_is_shown_within_bounds(text: str, total: int) -> None:
     files = len(re.findall(r"^diff --git ", text, re.MULTILINE))
-    assert len(shown_patch(text, total, total)) <= total + BOUND_PER_FILE * (files + 1) + BOUND
+    assert len(trimmed_patch(text, total, total)) <= total + BOUND_PER_FILE * (files + 1) + BOUND

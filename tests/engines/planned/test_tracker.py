@@ -13,10 +13,10 @@ from donewhen.engines.planned.tracker import (
     LONGEST_NOTE,
     MOST_NAMED,
     MOST_NOTES,
+    ItemUpdate,
     NoSuchItem,
     State,
     Tracker,
-    Update,
 )
 from tiers import examples
 
@@ -47,17 +47,17 @@ RENDERED = """\
 """
 
 
-def after(*updates: Update, start: Tracker = START) -> Tracker:
+def after(*updates: ItemUpdate, start: Tracker = START) -> Tracker:
     for update in updates:
         start = start.updated(update)
     return start
 
 
 def busy() -> Tracker:
-    return after(Update(1, "in_progress", "half way"), Update(2, "completed"), Update(3, "blocked"))
+    return after(ItemUpdate(1, "in_progress", "half way"), ItemUpdate(2, "completed"), ItemUpdate(3, "blocked"))
 
 
-def edited(*changes: tuple[str, str]) -> tuple[tuple[Update, ...], tuple[str, ...]]:
+def edited(*changes: tuple[str, str]) -> tuple[tuple[ItemUpdate, ...], tuple[str, ...]]:
     text = RENDERED
     for old, new in changes:
         assert old in text
@@ -71,32 +71,34 @@ def edited(*changes: tuple[str, str]) -> tuple[tuple[Update, ...], tuple[str, ..
 def test_a_tracker_starts_with_every_item_pending() -> None:
     assert START.states == ("pending",) * 3
     assert START.notes == ((), (), ())
-    assert START.open == (1, 2, 3)
+    assert START.open_items == (1, 2, 3)
 
 
 @pytest.mark.parametrize("state", STATES)
 def test_an_update_changes_one_state_and_nothing_else(state: State) -> None:
-    changed = START.updated(Update(2, state))
+    changed = START.updated(ItemUpdate(2, state))
     assert changed.states == ("pending", state, "pending")
     assert (changed.title, changed.items, changed.notes) == (START.title, START.items, START.notes)
     assert START.states == ("pending",) * 3
 
 
 def test_notes_are_appended_in_one_line_each() -> None:
-    changed = after(Update(1, "pending", "one\n two\0"), Update(1, "pending", " "), Update(1, "pending", "x" * 2000))
+    changed = after(
+        ItemUpdate(1, "pending", "one\n two\0"), ItemUpdate(1, "pending", " "), ItemUpdate(1, "pending", "x" * 2000)
+    )
     assert changed.notes[0][0] == "one two"
     assert len(changed.notes[0]) == 2
     assert len(changed.notes[0][1]) == LONGEST_NOTE
 
 
 def test_an_item_that_is_not_completed_is_open() -> None:
-    assert busy().open == (1, 3)
+    assert busy().open_items == (1, 3)
 
 
 @pytest.mark.parametrize("number", [0, 4, -1])
 def test_an_update_of_an_unknown_item_changes_nothing(number: int) -> None:
     with pytest.raises(NoSuchItem):
-        START.updated(Update(number, "completed"))
+        START.updated(ItemUpdate(number, "completed"))
 
 
 # -- selecting an item --
@@ -169,17 +171,17 @@ def test_an_unchanged_tracker_file_gives_no_updates() -> None:
     ("mark", "state"), [(" ", "pending"), ("x", "completed"), ("X", "completed"), ("!", "blocked")]
 )
 def test_a_changed_mark_is_an_update(mark: str, state: State) -> None:
-    assert edited(("- [/] 1", f"- [{mark}] 1")) == ((Update(1, state),), ())
+    assert edited(("- [/] 1", f"- [{mark}] 1")) == ((ItemUpdate(1, state),), ())
 
 
 def test_new_notes_are_updates_that_keep_the_state() -> None:
     found = edited(("  note: half way\n", "  note: half way\n  note: more\n  - note: and more\n"))
-    assert found == ((Update(1, "in_progress", "more"), Update(1, "in_progress", "and more")), ())
+    assert found == ((ItemUpdate(1, "in_progress", "more"), ItemUpdate(1, "in_progress", "and more")), ())
 
 
 def test_a_changed_mark_and_a_new_note_are_one_update() -> None:
     found = edited(("- [!] 3. tidy\n", "- [x] 3. tidy\n  note: done\n"))
-    assert found == ((Update(3, "completed", "done"),), ())
+    assert found == ((ItemUpdate(3, "completed", "done"),), ())
 
 
 @pytest.mark.parametrize(
@@ -220,7 +222,7 @@ def test_an_inserted_item_does_not_change_the_state_of_another_item() -> None:
 def test_items_with_the_same_description_are_distinguished_by_number() -> None:
     twins = Tracker("t", (ITEMS[2], ITEMS[2]), ("pending", "pending"), ((), ()))
     swapped = "# t\n- [ ] 2. tidy\n  outcome: tidy\n- [x] 1. tidy\n  outcome: tidy\n"
-    assert twins.read_back(swapped) == ((Update(1, "completed"),), ())
+    assert twins.read_back(swapped) == ((ItemUpdate(1, "completed"),), ())
 
 
 def test_very_many_notes_and_differences_are_bounded() -> None:
@@ -256,10 +258,10 @@ some_items = st.builds(
     verify=st.lists(anything, max_size=2).map(tuple),
     is_detected=st.booleans(),
 )
-some_updates = st.lists(st.builds(Update, st.integers(1, 3), st.sampled_from(STATES), anything), max_size=5)
+some_updates = st.lists(st.builds(ItemUpdate, st.integers(1, 3), st.sampled_from(STATES), anything), max_size=5)
 
 
-def tracker_of(items: Iterable[PlanItem], updates: Iterable[Update], title: str = "t") -> Tracker:
+def tracker_of(items: Iterable[PlanItem], updates: Iterable[ItemUpdate], title: str = "t") -> Tracker:
     plan = Plan(title=title, spec="", contract_words="", checks=(), items=tuple(items))
     return after(*updates, start=Tracker.of(plan))
 
@@ -291,7 +293,7 @@ def test_any_file_can_be_read_and_reading_it_twice_gives_no_new_updates(tracker:
 
 @settings(deadline=None, max_examples=examples(100))
 @given(some_updates)
-def test_item_states_come_from_the_last_updates(updates: list[Update]) -> None:
+def test_item_states_come_from_the_last_updates(updates: list[ItemUpdate]) -> None:
     last = dict(
         itertools.chain(((number, "pending") for number in (1, 2, 3)), ((one.item, one.state) for one in updates))
     )

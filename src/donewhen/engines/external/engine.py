@@ -26,7 +26,7 @@ from donewhen.engines.external.run.agent_environment import (
 )
 from donewhen.engines.external.run.ledger import NOTHING, Ledger, StopReason
 from donewhen.engines.external.run.task import first_prompt, follow_up_prompt
-from donewhen.engines.interface import Attempt, EngineNote, Job, NobodyAnswered
+from donewhen.engines.interface import AnswerTimeout, Attempt, EngineNote, Job
 from donewhen.engines.permission import refusal
 from donewhen.errors import NeedsPerson
 from donewhen.events import Emit, Error
@@ -180,12 +180,14 @@ class _Round:
         name, text, stopped_for = self.spec.profile.name, ended.last_text, ended.stopped_for
         if stopped_for in ("sign_in", "quota"):
             problem = f"{name}: {ended.problem}"
-            return Attempt(stop="waits", said=text, problem=problem, waits_for=stopped_for, reset_at=ended.reset_at)
+            return Attempt(
+                stop="waits", last_text=text, problem=problem, waits_for=stopped_for, reset_at=ended.reset_at
+            )
         if stopped_for:
-            return Attempt(stop=stopped_for, said=text)
+            return Attempt(stop=stopped_for, last_text=text)
         if ended.end in ("died", "not_started"):
-            return Attempt(stop="model_failed", said=text, problem=f"{name} {ended.failure}")
-        return Attempt(stop="turns" if ended.end == "timed_out" else "done", said=text)
+            return Attempt(stop="model_failed", last_text=text, problem=f"{name} {ended.failure}")
+        return Attempt(stop="turns" if ended.end == "timed_out" else "done", last_text=text)
 
     # -- permissions and callbacks --
 
@@ -232,7 +234,7 @@ class _Round:
         async def ask(prompt: str) -> str:
             try:
                 return await asker.ask(ids(prompt), prompt)
-            except NobodyAnswered as error:
+            except AnswerTimeout as error:
                 return str(error)
             except NeedsPerson as error:
                 ledger.abort(error)

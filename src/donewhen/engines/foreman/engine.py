@@ -77,10 +77,10 @@ class ForemanEngine:
         return "foreman"
 
     async def attempt(self, job: Job, emit: Emit) -> Attempt:
-        assert job.hands is not None  # the caller always gives the foreman worker services
+        assert job.worker_services is not None  # the caller always gives the foreman worker services
         try:
             plan = await self.planned(job, emit)
-            return await _PlanRun(self, job, job.hands, plan).built()
+            return await _PlanRun(self, job, job.worker_services, plan).built()
         except LimitReached:
             return Attempt(stop="budget")
         except NoAnswer as none:
@@ -88,8 +88,8 @@ class ForemanEngine:
 
     async def planned(self, job: Job, emit: Emit) -> SubtaskPlan:
         """Return only the plan. Raise `NoAnswer` if there is none, and `LimitReached` at a limit."""
-        assert job.hands is not None
-        return await Planning(self.planner, job, job.hands, self.config.plan_attempts, emit).plan()
+        assert job.worker_services is not None
+        return await Planning(self.planner, job, job.worker_services, self.config.plan_attempts, emit).plan()
 
 
 @dataclass(slots=True)
@@ -114,10 +114,10 @@ class _PlanRun:
         reached = self.reached
         if (why_not := reached.why_not()) is not None:
             return _declines(*why_not)
-        await self.hands.show(self.job.maker, reached.tree)
+        await self.hands.set_files(self.job.maker, reached.tree)
         said = reached.summary(len(self.plan.subtasks))
         self._tell_once(SaidNote(self.job.iteration), PlanText(text=said))
-        return Attempt(stop="done", said=said)
+        return Attempt(stop="done", last_text=said)
 
     def _is_approved(self) -> bool:
         return bool(ApprovedNote.all_in(self.job.notebook.notes()))
@@ -171,7 +171,7 @@ class _PlanRun:
                 self._tell_once(FarmedNote(self.job.iteration, name), farmed)
             told: list[Event] = []
             patches = {one.patch.id: one.patch for one in gated}
-            uniting = await self.hands.uniting(self.reached.tree, patches, tuple(self.reached.inside))
+            uniting = await self.hands.combiner(self.reached.tree, patches, tuple(self.reached.inside))
             united = await replace(uniting, emit=told.append).combine(gated)
             step = LevelResult.from_union(
                 united, self.hands.held_out, stands=bool(self.reached.inside), round=self.job.iteration, name=name
@@ -211,4 +211,4 @@ class _PlanRun:
 
 
 def _declines(word: str, detail: str) -> Attempt:
-    return Attempt(stop="declines", word=word, problem=detail)
+    return Attempt(stop="declines", code=word, problem=detail)

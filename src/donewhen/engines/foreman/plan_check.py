@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from donewhen.engines.foreman.subtask_plan import MOST_TOLD, WHOLE_FILE, Subtask, SubtaskPlan, SymbolRef, Writers
-from donewhen.engines.typed_reply import few
+from donewhen.engines.typed_reply import first_issues
 from donewhen.records import frozen
 from donewhen.syntax.grammar import MOST_BYTES, language_of
 from donewhen.union.parser_client import ParserClient, ParserRequest
@@ -62,7 +62,7 @@ async def ungrounded(plan: SubtaskPlan, base: str, store: Store, reader: ParserC
         issues += [_astray(id, file, names.alike(file)) for id, file in strays if 0 < names.how_many(file) <= NEAR]
         issues += [_missing(id, file, names.near(file)) for id, file in lost[:MOST_TOLD]]
         issues += [_missing(id, file, ()) for id, file in lost[MOST_TOLD:]]
-    return few(issues + await _unknown(_relied_on(plan, ground, writers), ground, store, reader), MOST_TOLD)
+    return first_issues(issues + await _unknown(_relied_on(plan, ground, writers), ground, store, reader), MOST_TOLD)
 
 
 # -- the base tree --

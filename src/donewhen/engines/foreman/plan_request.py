@@ -83,7 +83,7 @@ class Planning:
 
     async def _accept(self, reply: str) -> SubtaskPlan:
         plan = plan_in(reply)
-        issues = await ungrounded(plan, await self.hands.base(), self.hands.store, self.hands.reader)
+        issues = await ungrounded(plan, await self.hands.base(), self.hands.store, self.hands.parser)
         if issues:
             raise InvalidReply(issues)
         self.job.notebook.write(PlanNote(tuple(plan.plain())).as_note(), completed(plan))
@@ -103,10 +103,10 @@ class Planning:
             iteration=asked + 1,
             feedback=prompts.unsound(rejected[-1]) if rejected else self._wish(),
             notebook=self.hands.notebook(PART),
-            own=self.job.own / PART,
+            private_dir=self.job.private_dir / PART,
             asker=None,
             max_turns=MOST_TURNS,
-            hands=None,
+            worker_services=None,
         )
         try:
             return await answer_of(self.planner, job, self.emit)

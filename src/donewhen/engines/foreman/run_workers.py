@@ -145,7 +145,7 @@ class WorkerPool:
         id = task.subtask.id
         patch = Patch(id=id, tree=tree, on=task.ground, footprint=task.subtask.footprint)
         is_told = self.tries.is_told(task, number)
-        uniting = await self.hands.uniting(task.ground, subtask=id)
+        uniting = await self.hands.combiner(task.ground, subtask=id)
         gated = await (replace(uniting, emit=_unheard) if is_told else uniting).gate_one(patch)
         if not is_told:
             self.tries.write_gated(task, number, gated.status)
@@ -197,15 +197,15 @@ class WorkerPool:
                 role=f"worker:{id}",
                 iteration=number + MOST_TRIES * anew,
                 feedback="",
-                reds=0,
+                red_rounds=0,
                 maker=maker,
-                own=self.job.own / part,
+                private_dir=self.job.private_dir / part,
                 notebook=notebook,
-                meter=self.hands.share(max(1, self.waiting)),
+                budget=self.hands.share(max(1, self.waiting)),
                 asker=PatientAsker(asker, notebook) if asker is not None else None,
                 max_turns=self.worker.max_turns,
                 on_text=None,
-                hands=None,
+                worker_services=None,
             )
             attempt = await self._attempt(job, notebook)
             tree, problem = await self._made(part, task.ground, job, attempt)
@@ -219,7 +219,7 @@ class WorkerPool:
         if attempt.stop in ("model_failed", "waits"):
             return "", attempt.problem
         try:
-            tree = await self.hands.made(part, job.maker)
+            tree = await self.hands.capture(part, job.maker)
         except CandidateRefused as refused:
             return "", str(refused)
         if tree == ground and attempt.stop == "budget":

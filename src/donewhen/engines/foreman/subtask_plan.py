@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, cast
 
-from donewhen.engines.typed_reply import WIDTH, InvalidReply, few, object_in, quoted
+from donewhen.engines.typed_reply import WIDTH, InvalidReply, describe_value, first_issues, object_in
 from donewhen.records import frozen
 from donewhen.union.patch import WHOLE_FILE, Footprint
 from donewhen.workspace.git.objects import shown
@@ -116,7 +116,7 @@ def plan_of(plain: object) -> SubtaskPlan:
     if ring and len(needs) == len(subtasks):  # with a duplicate id it is unclear which one waits for which
         issues.append(f"these subtasks read what the next one writes, in a cycle: {' → '.join([*ring, ring[0]])}")
     if issues:
-        raise InvalidReply(few(issues, MOST_TOLD))
+        raise InvalidReply(first_issues(issues, MOST_TOLD))
     return SubtaskPlan(tuple(subtasks), levels, needs)
 
 
@@ -153,7 +153,7 @@ def _subtasks(told: object, issues: list[str]) -> list[Subtask]:
 
 def _subtask(told: object, number: int, issues: list[str]) -> Subtask | None:
     if not isinstance(told, dict):
-        issues.append(f"subtasks[{number}] is {quoted(told)} and not an object")
+        issues.append(f"subtasks[{number}] is {describe_value(told)} and not an object")
         return None
     entry, wrong = cast("Mapping[str, object]", told), list[str]()
     id, prompt = _id(entry.get("id"), wrong), _prompt(entry.get("prompt"), wrong)
@@ -174,7 +174,7 @@ def _subtask(told: object, number: int, issues: list[str]) -> Subtask | None:
 def _id(told: object, wrong: list[str]) -> str:
     if isinstance(told, str) and ID.fullmatch(told):
         return told
-    said = f", not {quoted(told)}" if told is not None else ""
+    said = f", not {describe_value(told)}" if told is not None else ""
     wrong.append(f"'id' must be text of 1 to 64 letters, digits, '_', '.' or '-', and not dots alone{said}")
     return ""
 
@@ -192,7 +192,7 @@ def _prompt(told: object, wrong: list[str]) -> str:
 def _list(entry: Mapping[str, object], key: str, wrong: list[str]) -> list[object]:
     told = entry.get(key)
     if told is not None and not isinstance(told, list):
-        wrong.append(f"'{key}' must be a list, not {quoted(told)}")
+        wrong.append(f"'{key}' must be a list, not {describe_value(told)}")
         return []
     return cast("list[object]", told or [])
 
@@ -201,7 +201,7 @@ def _places(entry: Mapping[str, object], key: str, wrong: list[str]) -> list[Sym
     found: dict[SymbolRef, None] = {}
     for told in _list(entry, key, wrong):
         if not isinstance(told, str | dict):
-            wrong.append(f"'{key}' contains {quoted(told)} instead of an object with 'file' and 'symbol'")
+            wrong.append(f"'{key}' contains {describe_value(told)} instead of an object with 'file' and 'symbol'")
             continue
         one = cast("Mapping[str, object]", told if isinstance(told, dict) else {"file": told})  # alone: the whole file
         path, symbol = _path(one.get("file"), key, wrong), _symbol(one.get("symbol"), key, wrong)
@@ -215,7 +215,7 @@ def _path(told: object, key: str, wrong: list[str]) -> str:
     parts = [part for part in told.split("/") if part != "."] if isinstance(told, str) else []
     path = "/".join(parts)
     if not path or len(path) > LONGEST_PATH or UNSAYABLE.search(path) or any(map(_is_no_name, parts)):
-        wrong.append(f"'{key}' contains {quoted(told)}, which is not the path of a file in the repository")
+        wrong.append(f"'{key}' contains {describe_value(told)}, which is not the path of a file in the repository")
         return ""
     return path
 
@@ -231,7 +231,7 @@ def _symbol(told: object, key: str, wrong: list[str]) -> str:
         return WHOLE_FILE
     name = _with_dots(told) if isinstance(told, str) and len(told) <= LONGEST_SYMBOL and told.isprintable() else ""
     if not name:
-        wrong.append(f"a 'symbol' in '{key}' is {quoted(told)}, which is not a name")
+        wrong.append(f"a 'symbol' in '{key}' is {describe_value(told)}, which is not a name")
     return name
 
 

@@ -30,7 +30,7 @@ CUT_OFF = (
     "Your reply was cut off because it was too long, and nothing was carried out. Continue "
     "in smaller steps: call a tool, or say in a few sentences that you are finished."
 )
-NO_WORDS = "(no text)"
+NO_TEXT = "(no text)"
 """Replaces an empty reply, which some providers reject when it is sent back."""
 
 
@@ -40,17 +40,17 @@ def system_text(job: Job, files: Files) -> str:
     return "\n".join(f"{part.rstrip()}\n" for part in parts if part)
 
 
-def opening(job: Job) -> str:
+def first_message(job: Job) -> str:
     """Return the first message of a conversation: the task, what failed, at most one hint."""
-    return "\n\n".join([TASK + job.intent.strip(), *_found(job)])
+    return "\n\n".join([TASK + job.intent.strip(), *_feedback_and_hint(job)])
 
 
-def follow_up(job: Job) -> str:
+def next_message(job: Job) -> str:
     """Return the next message of a conversation that continues."""
-    return "\n\n".join(_found(job)) or "The work is not done yet. Continue."
+    return "\n\n".join(_feedback_and_hint(job)) or "The work is not done yet. Continue."
 
 
-def _found(job: Job) -> list[str]:
+def _feedback_and_hint(job: Job) -> list[str]:
     heading = "" if job.rules else FAILING  # with other rules, the feedback does not come from the checks
     failing = [heading + job.feedback.strip()] if job.feedback.strip() else []
     hint = [HINT + job.hint.strip()] if job.hint.strip() else []

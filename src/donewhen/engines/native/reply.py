@@ -20,19 +20,19 @@ MOST_INPUT = 2 << 20
 MOST_RAW = 2 << 20
 
 
-def bounded(reply: Reply) -> Reply:
+def within_limits(reply: Reply) -> Reply:
     """Return the reply with its text clipped and with calls over the limit marked as unusable."""
     text = clipped(reply.text, MOST_TEXT)
     raw = reply.raw if text == reply.text and _size(reply.raw) <= MOST_RAW else None
     calls: list[Call] = []
-    room = MOST_INPUT
+    left = MOST_INPUT
     for call in reply.calls:
         size = _size(dict(call.input))
-        if size > room:
+        if size > left:
             calls.append(call.changed(input={}, problem=f"the calls of one reply hold more than {MOST_INPUT} bytes"))
         else:
             calls.append(call)
-            room -= size
+            left -= size
     return reply.changed(text=text, calls=tuple(calls), raw=raw)
 
 
@@ -40,21 +40,23 @@ def _size(value: object) -> int:
     return len(json.dumps(value, default=str))
 
 
-def with_ids(reply: Reply, taken: Collection[str], place: str) -> Reply:
-    """Return the reply with an id for every call. The wire also puts these ids into the provider's own form of the
-    message."""
-    used = set(taken)
+def with_ids(reply: Reply, used_ids: Collection[str], position: str) -> Reply:
+    """Return the reply with an id for every call. A new id contains `position`, the place of the reply in the session.
+
+    The wire also puts these ids into the provider's form of the message.
+    """
+    used = set(used_ids)
     calls = list(reply.calls)
     for index, call in enumerate(calls):
-        wanted = call.id
-        if not wanted or wanted in used:
-            wanted = _free(f"call-{place}-{index}", used)
-        used.add(wanted)
-        calls[index] = call.changed(id=wanted)
+        id = call.id
+        if not id or id in used:
+            id = _unused_id(f"call-{position}-{index}", used)
+        used.add(id)
+        calls[index] = call.changed(id=id)
     return reply.changed(calls=tuple(calls))
 
 
-def _free(name: str, used: Collection[str]) -> str:
+def _unused_id(name: str, used: Collection[str]) -> str:
     while name in used:
         name += "-again"
     return name

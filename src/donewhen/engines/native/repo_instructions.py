@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator
 
 from donewhen.engines.native.tools.clip import clean, clipped
-from donewhen.engines.native.tools.search_files import INSTALLED
+from donewhen.engines.native.tools.search_files import SKIPPED_DIRECTORIES
 from donewhen.workspace.trees.overlay import FileProblem, Files
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 MOST_AT_ROOT = 32_000
 MOST_NESTED = 6_000
 MOST_NESTED_IN_ALL = 12_000
-LEAST_ROOM = 500
+LEAST_SPACE = 500
 NESTED_DIRECTORIES = 8
 DEEPEST = 4
 MOST_LOOKED_AT = 50_000
@@ -33,32 +33,32 @@ def instructions(files: Files) -> str:
 
 
 def _at_root(files: Files) -> Iterator[str]:
-    room, seen = MOST_AT_ROOT, set[str]()
+    space, seen = MOST_AT_ROOT, set[str]()
     for name in NAMES:
         text = _text(files, name)
-        if text and text not in seen and room >= LEAST_ROOM:
+        if text and text not in seen and space >= LEAST_SPACE:
             seen.add(text)
-            shown = clipped(text, room)
-            room -= len(shown.encode())
+            shown = clipped(text, space)
+            space -= len(shown.encode())
             yield _fenced(name, shown)
 
 
 def _nested(files: Files) -> Iterator[str]:
-    room = MOST_NESTED_IN_ALL
+    space = MOST_NESTED_IN_ALL
     for directory in _directories(files):
         seen = set[str]()
         for path in (f"{directory}/{name}" for name in NAMES):
             text = _text(files, path)
-            if text and text not in seen and room >= LEAST_ROOM:
+            if text and text not in seen and space >= LEAST_SPACE:
                 seen.add(text)
-                shown = clipped(text, min(room, MOST_NESTED))
-                room -= len(shown.encode())
+                shown = clipped(text, min(space, MOST_NESTED))
+                space -= len(shown.encode())
                 yield _fenced(path, shown)
 
 
 def _directories(files: Files) -> list[str]:
     def enter(directory: str) -> bool:
-        return directory.rpartition("/")[2] not in INSTALLED
+        return directory.rpartition("/")[2] not in SKIPPED_DIRECTORIES
 
     walked = files.walk(most=MOST_LOOKED_AT, deepest=DEEPEST, enter=enter)
     found = (entry.path.rpartition("/") for entry in walked if entry.kind != "directory")

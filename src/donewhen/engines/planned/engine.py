@@ -31,30 +31,30 @@ REMOVAL_SECS = 30
 @frozen
 class PlannedEngine:
     builder: Engine
-    how: TrackerMode
+    tracker_mode: TrackerMode
 
     @property
     def name(self) -> str:
         return self.builder.name
 
     async def attempt(self, job: Job, emit: Emit) -> Attempt:
-        plan = job.planned
+        plan = job.plan
         assert plan is not None  # the caller always sets the plan of the job
-        if self.how == "tool":
-            return await self.builder.attempt(_told(job, plan, prompts.BY_TOOL), emit)
-        if self.how == "words":
-            return await self.builder.attempt(replace(_told(job, plan, prompts.BY_WORDS), planned=None), emit)
-        async with _as_file(job.maker, plan) as path:
-            told = replace(_told(job, plan, prompts.BY_FILE.format(file=path)), planned=None)
-            return await self.builder.attempt(told, emit)
+        if self.tracker_mode == "tool":
+            return await self.builder.attempt(_builder_job(job, plan, prompts.BY_TOOL), emit)
+        job = replace(job, plan=None)
+        if self.tracker_mode == "words":
+            return await self.builder.attempt(_builder_job(job, plan, prompts.BY_LAST_TEXT), emit)
+        async with _tracker_file(job.maker, plan) as path:
+            return await self.builder.attempt(_builder_job(job, plan, prompts.BY_FILE.format(file=path)), emit)
 
 
-def _told(job: Job, plan: PlanTracker, how: str) -> Job:
-    return replace(job, intent=prompts.building(job.intent, plan.spec, plan.tracker(), how))
+def _builder_job(job: Job, plan: PlanTracker, how: str) -> Job:
+    return replace(job, intent=prompts.builder_task(job.intent, plan.spec, plan.tracker(), how))
 
 
 @contextlib.asynccontextmanager
-async def _as_file(maker: Maker, plan: PlanTracker) -> AsyncGenerator[str]:
+async def _tracker_file(maker: Maker, plan: PlanTracker) -> AsyncGenerator[str]:
     """Write the tracker as a file of the tree while the block runs."""
     store = maker.trees.store
     base = await store.tree_of(maker.tree.facts.base)

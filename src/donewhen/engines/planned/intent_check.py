@@ -93,5 +93,5 @@ def what_is_missing(intent: str) -> str:
     if SIGN.search(intent) or len(intent.strip()) > LONGEST:
         return ""
     words = WORD.findall(PIECES.sub(" ", intent.lower().replace("’", "'")))
-    is_thin = any(all(word in vague for word in words) for vague in LANGUAGES)
-    return MISSING if is_thin else ""
+    is_vague = any(all(word in vague for word in words) for vague in LANGUAGES)
+    return MISSING if is_vague else ""

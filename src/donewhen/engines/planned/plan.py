@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from donewhen.engines.planned.reply_reader import MOST_COMMANDS, ReplyReader, is_whole
-from donewhen.engines.typed_reply import cleaned, cut, object_in, one_line, quoted
+from donewhen.engines.planned.reply_reader import MOST_COMMANDS, ReplyReader, is_whole_number
+from donewhen.engines.typed_reply import cleaned, cut, describe_value, object_in, one_line
 from donewhen.records import Stored
 
 MOST_ITEMS = 40
@@ -52,15 +52,17 @@ class Plan(Stored):
 
 def plan_in(reply: str, intent: str, detected: Sequence[str]) -> Plan:
     """Return the plan in a reply, with missing parts filled in. Raise `InvalidReply` with every issue."""
-    return _Plans(intent, detected).plan(object_in(reply, KEYS, WANTED))
+    return _PlanReader(intent, detected).plan(object_in(reply, KEYS, WANTED))
 
 
 def one_item(intent: str, detected: Sequence[str]) -> Plan:
     """Return a plan with the intent as its only item, for when no plan could be read."""
-    return _Plans(intent, detected).plan({}).changed(filled=("no plan could be read: the intent is the only item",))
+    return (
+        _PlanReader(intent, detected).plan({}).changed(filled=("no plan could be read: the intent is the only item",))
+    )
 
 
-class _Plans(ReplyReader):
+class _PlanReader(ReplyReader):
     """Reads one plan. A missing or blank part is made from the intent and from the detected commands."""
 
     def __init__(self, intent: str, detected: Sequence[str]) -> None:
@@ -68,43 +70,43 @@ class _Plans(ReplyReader):
         self._intent = cleaned(intent).strip() or "(no intent was given)"
         self._detected = tuple(found for command in detected if (found := cleaned(command).strip()))[:MOST_COMMANDS]
 
-    def plan(self, told: Mapping[str, Any]) -> Plan:
-        title = self._title(told.get("task_title"))
-        spec = self._long(told.get("spec_markdown"), "spec_markdown")
+    def plan(self, value: Mapping[str, Any]) -> Plan:
+        title = self._title(value.get("task_title"))
+        spec = self._long(value.get("spec_markdown"), "spec_markdown")
         if not spec:
             request = f"# What is requested\n\n{self._intent}\n\nNothing else changes."
             spec = self.fill("spec made from the intent", self._long(request, "spec"))
-        words = self._long(told.get("contract_markdown"), "contract_markdown")
-        items = self._items(told.get("items"))
-        checks = tuple(self._checks(told.get("checks"), len(items)))
-        unverified = self.strings(told.get("not_verified"), "not_verified", MOST_UNVERIFIED)
-        words = words or self._long(contract_words(items), "contract")
-        self.finish()
+        contract_text = self._long(value.get("contract_markdown"), "contract_markdown")
+        items = self._items(value.get("items"))
+        checks = tuple(self._checks(value.get("checks"), len(items)))
+        unverified = self.strings(value.get("not_verified"), "not_verified", MOST_UNVERIFIED)
+        contract_text = contract_text or self._long(default_contract_text(items), "contract")
+        self.require_no_issues()
         return Plan(
             title=title,
             spec=spec,
-            contract_words=words,
+            contract_words=contract_text,
             checks=checks,
             items=items,
-            unverified=tuple(self.short(one_line(one), LONGEST_LINE, "not_verified") for one in unverified),
+            unverified=tuple(self.shortened(one_line(one), LONGEST_LINE, "not_verified") for one in unverified),
             filled=tuple(self.filled),
         )
 
-    def _title(self, told: object) -> str:
-        title = one_line(self.text(told, "task_title"))
+    def _title(self, value: object) -> str:
+        title = one_line(self.text(value, "task_title"))
         if not title:
             return cut(one_line(self._intent.split("\n")[0]), LONGEST_TITLE)
-        return self.short(title, LONGEST_TITLE, "title")
+        return self.shortened(title, LONGEST_TITLE, "title")
 
-    def _long(self, told: object, key: str) -> str:
-        text = self.text(told, key)
+    def _long(self, value: object, key: str) -> str:
+        text = self.text(value, key)
         if len(text) <= LONGEST_SPEC:
             return text
         mark = f"\n\n[cut here: {len(text):,} characters are more than {LONGEST_SPEC:,}]"
         return self.fill(f"{key} cut at {LONGEST_SPEC:,} characters", text[: LONGEST_SPEC - len(mark)] + mark)
 
-    def _items(self, told: object) -> tuple[PlanItem, ...]:
-        entries = self.entries(told, "items", "a list of objects", MOST_ITEMS)
+    def _items(self, value: object) -> tuple[PlanItem, ...]:
+        entries = self.entries(value, "items", "a list of objects", MOST_ITEMS)
         if entries:
             return tuple(self._item(entry, number) for number, entry in enumerate(entries))
         before = len(self.filled)
@@ -112,42 +114,42 @@ class _Plans(ReplyReader):
         self.filled[before:] = ["no items: one made from the intent"]
         return (only,)
 
-    def _item(self, told: object, number: int) -> PlanItem:
+    def _item(self, value: object, number: int) -> PlanItem:
         path, name = f"items[{number}]", f"item {number + 1}"
-        if not isinstance(told, dict):
-            self.issues.append(f"{path} must be an object, not {quoted(told)}")
+        if not isinstance(value, dict):
+            self.issues.append(f"{path} must be an object, not {describe_value(value)}")
             return PlanItem(description="", outcome="")
-        entry = cast("Mapping[str, object]", told)
+        entry = cast("Mapping[str, object]", value)
         description = one_line(self.text(entry.get("description"), f"{path}.description"))
         description = description or self.fill(f"{name}: description taken from the intent", one_line(self._intent))
         outcome = one_line(self.text(entry.get("outcome"), f"{path}.outcome"))
         outcome = outcome or self.fill(f"{name}: default outcome", STOCK_OUTCOME)
-        own = self.commands(entry.get("verify"), f"{path}.verify")
-        if not own:
+        verify = self.commands(entry.get("verify"), f"{path}.verify")
+        if not verify:
             self.filled.append(
                 f"{name}: verify {'as detected' if self._detected else 'is empty, nothing was detected'}"
             )
         return PlanItem(
-            description=self.short(description, LONGEST_LINE, f"{name}: description"),
+            description=self.shortened(description, LONGEST_LINE, f"{name}: description"),
             files=self._paths(entry.get("files"), f"{path}.files"),
-            outcome=self.short(outcome, LONGEST_LINE, f"{name}: outcome"),
-            verify=own or self._detected,
-            is_detected=not own and bool(self._detected),
+            outcome=self.shortened(outcome, LONGEST_LINE, f"{name}: outcome"),
+            verify=verify or self._detected,
+            is_detected=not verify and bool(self._detected),
         )
 
-    def _paths(self, told: object, path: str) -> tuple[str, ...]:
-        paths = tuple(one_line(one) for one in self.strings(told, path, MOST_FILES))
+    def _paths(self, value: object, path: str) -> tuple[str, ...]:
+        paths = tuple(one_line(one) for one in self.strings(value, path, MOST_FILES))
         if any(len(one) > LONGEST_PATH for one in paths):
             self.issues.append(f"{path} has a path of more than {LONGEST_PATH} characters")
         return paths
 
-    def _checks(self, told: object, items: int) -> Iterator[Mapping[str, Any]]:
-        for number, entry in enumerate(self.entries(told, "checks", "a list of objects", MOST_CHECKS)):
+    def _checks(self, value: object, items: int) -> Iterator[Mapping[str, Any]]:
+        for number, entry in enumerate(self.entries(value, "checks", "a list of objects", MOST_CHECKS)):
             path = f"checks[{number}]"
             if isinstance(entry, dict):
                 yield self._check(cast("Mapping[str, Any]", entry), path, items)
             else:
-                self.issues.append(f"{path} must be an object, not {quoted(entry)}")
+                self.issues.append(f"{path} must be an object, not {describe_value(entry)}")
 
     def _check(self, entry: Mapping[str, Any], path: str, items: int) -> Mapping[str, Any]:
         name = one_line(self.required(entry.get("name"), f"{path}.name"))
@@ -157,17 +159,17 @@ class _Plans(ReplyReader):
             check["covers"] = self._covers(entry["covers"], f"{path}.covers", items)
         for key, value in entry.items():
             if (kept := one_line(key)) not in ("name", "command", "covers"):
-                check[kept] = self._passed_on(value, f"{path}.{cut(kept, 64)}", DEEPEST)
+                check[kept] = self._cleaned_value(value, f"{path}.{cut(kept, 64)}", DEEPEST)
         return check
 
-    def _covers(self, told: object, path: str, items: int) -> list[int]:
-        numbers = cast("list[object]", told) if isinstance(told, list) else [] if told is None else [told]
-        found = [int(one) for one in numbers if is_whole(one) and 1 <= one <= items]
-        if len(found) < len(numbers) or not isinstance(told, list | None):
+    def _covers(self, value: object, path: str, items: int) -> list[int]:
+        numbers = cast("list[object]", value) if isinstance(value, list) else [] if value is None else [value]
+        found = [int(one) for one in numbers if is_whole_number(one) and 1 <= one <= items]
+        if len(found) < len(numbers) or not isinstance(value, list | None):
             self.issues.append(f"{path} must be a list of item numbers, from 1 to {items}")
         return list(dict.fromkeys(found))
 
-    def _passed_on(self, value: Any, path: str, depth: int) -> Any:
+    def _cleaned_value(self, value: Any, path: str, depth: int) -> Any:
         """Return the value unchanged, except for characters that cannot be written. Values that cannot be used become
         issues."""
         if isinstance(value, str):
@@ -180,12 +182,12 @@ class _Plans(ReplyReader):
             self.issues.append(f"{path} is nested too deeply")
             return None
         if isinstance(value, list):
-            return [self._passed_on(one, path, depth - 1) for one in cast("list[Any]", value)]
+            return [self._cleaned_value(one, path, depth - 1) for one in cast("list[Any]", value)]
         entries = cast("dict[str, Any]", value)
-        return {one_line(key): self._passed_on(one, path, depth - 1) for key, one in entries.items()}
+        return {one_line(key): self._cleaned_value(one, path, depth - 1) for key, one in entries.items()}
 
 
-def contract_words(items: Sequence[PlanItem]) -> str:
+def default_contract_text(items: Sequence[PlanItem]) -> str:
     """Return the contract text for a plan whose planner gave none."""
     lines = ["# Done when", ""]
     for number, item in enumerate(items, 1):
@@ -206,28 +208,28 @@ WORD = re.compile(
 def uncovered(plan: Plan, commands: Iterable[str]) -> tuple[str, ...]:
     """Return what is required and covered by no check: outcomes of items, and what the planner lists as not
     verified."""
-    run = {_plain(link) for command in commands for link in (command, *_links(command))}
+    known_commands = {_single_spaced(link) for command in commands for link in (command, *_chained_commands(command))}
     covered = {number for check in plan.checks for number in cast("Sequence[int]", check.get("covers") or ())}
     found: list[str] = []
     for number, item in enumerate(plan.items, 1):
-        is_run = not item.is_detected and any(_plain(command) in run for command in item.verify)
+        is_run = not item.is_detected and any(_single_spaced(command) in known_commands for command in item.verify)
         if number not in covered and not is_run:
             is_stock = item.outcome == STOCK_OUTCOME
             found.append(f"{item.description}: {item.outcome}" if is_stock else item.outcome)
     return tuple(dict.fromkeys([*found, *plan.unverified]))
 
 
-def _plain(command: str) -> str:
+def _single_spaced(command: str) -> str:
     return " ".join(command.split())
 
 
-def _links(command: str) -> list[str]:
+def _chained_commands(command: str) -> list[str]:
     """Return the commands of a chain in which each must succeed; empty if the chain contains anything else."""
-    links, end = list[str](), 0
+    commands, end = list[str](), 0
     for word in WORD.finditer(command.strip()):
         if word["else"] or word["open"] is not None:
             return []
         if word["link"]:
-            links.append(command.strip()[end : word.start()])
+            commands.append(command.strip()[end : word.start()])
             end = word.end()
-    return [*links, command.strip()[end:]]
+    return [*commands, command.strip()[end:]]

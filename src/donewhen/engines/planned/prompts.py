@@ -24,7 +24,7 @@ Answer with JSON and nothing else:
  "checks": [{"name": "short-name", "command": "…", "covers": [1]}],
  "items": [{"description": "…", "files": ["path"], "outcome": "…", "verify": ["command"]}], "not_verified": ["…"]}
 """
-GIVEN = """\
+CONTRACT_IS_GIVEN = """\
 The contract is given by a person and stays as it is, so leave `checks` out.
 """
 BUILDER = """\
@@ -41,7 +41,7 @@ idea of the task differ, they count.
 BY_TOOL = "with the tool update_tracker"
 BY_FILE = "by editing {file}: its boxes are [ ] pending, [/] in progress, [x] completed, [!] blocked, and a line that \
 starts with `note:` below an item is a note. Nothing else in that file counts, and it is not part of your work"
-BY_WORDS = "in your closing words"
+BY_LAST_TEXT = "in your closing words"
 EVALUATOR = """\
 You are a sceptical evaluator of finished work in a git repository. All checks of its contract are green already; that
 is not enough for you. Find out whether the work does what was asked for, with the tools: open files, search, and run
@@ -69,7 +69,7 @@ Answer with JSON and nothing else. `high_severity_findings` is the number of fin
 """
 
 
-def planning(intent: str, found: Sequence[str]) -> str:
+def planner_task(intent: str, found: Sequence[str]) -> str:
     """Return the planner's task; `found` are commands that the repository already has."""
     task = f"Plan this task:\n\n{intent.strip()}"
     if not found:
@@ -77,15 +77,15 @@ def planning(intent: str, found: Sequence[str]) -> str:
     return f"{task}\n\nCommands that this repository has already:\n\n" + "\n".join(f"- {one}" for one in found)
 
 
-def changing(wish: str, before: str) -> str:
-    """Return a change request from a person; `before` is the current plan, with its contract and baseline."""
+def change_request(request: str, plan: str) -> str:
+    """Return a change request from a person; `plan` is the current plan, with its contract and baseline."""
     return (
-        f"# The plan so far\n\n{before.strip()}\n\n# What a person wants to change\n\n{wish.strip()}\n\n"
+        f"# The plan so far\n\n{plan.strip()}\n\n# What a person wants to change\n\n{request.strip()}\n\n"
         "Answer with the whole plan again, changed where that asks for it and nowhere else."
     )
 
 
-def unusable(issues: Sequence[str]) -> str:
+def plan_issues(issues: Sequence[str]) -> str:
     listed = "\n".join(f"- {issue}" for issue in issues)
     return f"Your plan cannot be used as it is:\n\n{listed}\n\nAnswer with the whole plan again, as JSON."
 
@@ -106,7 +106,7 @@ def all_green(names: Sequence[str]) -> str:
     )
 
 
-def building(intent: str, spec: str, tracker: str, how: str) -> str:
+def builder_task(intent: str, spec: str, tracker: str, how: str) -> str:
     """Return the builder's task."""
     rules = BUILDER.format(how=how)
     return f"{intent.strip()}\n\n{rules}\n# Spec\n\n{spec.strip()}\n\n# Tracker\n\n{tracker.strip()}"
@@ -122,28 +122,29 @@ class EvaluatorInput:
     tracker: str
     results: str
     warnings: Sequence[str]
-    before: str
+    earlier_findings: str
     """The findings of the previous evaluation."""
     patch: str
 
 
-def judging(case: EvaluatorInput) -> str:
+def evaluator_task(given: EvaluatorInput) -> str:
     """Return the evaluator's task."""
     parts = [
-        f"Evaluate this work:\n\n{case.intent.strip()}",
-        f"# Spec\n\n{case.spec.strip()}",
-        f"# Contract\n\n{case.contract.strip()}",
-        f"# Tracker, as the builder reports it\n\n{case.tracker.strip()}",
-        f"# What the runtime found\n\n{case.results.strip()}",
+        f"Evaluate this work:\n\n{given.intent.strip()}",
+        f"# Spec\n\n{given.spec.strip()}",
+        f"# Contract\n\n{given.contract.strip()}",
+        f"# Tracker, as the builder reports it\n\n{given.tracker.strip()}",
+        f"# What the runtime found\n\n{given.results.strip()}",
     ]
-    if case.warnings:
-        parts.append("# Warnings\n\n" + "\n".join(f"- {one}" for one in case.warnings))
-    if case.before:
-        parts.append(f"# Findings of the previous evaluation; check whether they are fixed\n\n{case.before.strip()}")
-    parts.append(f"# The change\n\n{case.patch.strip() or '(nothing was changed)'}")
+    if given.warnings:
+        parts.append("# Warnings\n\n" + "\n".join(f"- {one}" for one in given.warnings))
+    if given.earlier_findings:
+        title = "# Findings of the previous evaluation; check whether they are fixed"
+        parts.append(f"{title}\n\n{given.earlier_findings.strip()}")
+    parts.append(f"# The change\n\n{given.patch.strip() or '(nothing was changed)'}")
     return "\n\n".join(parts)
 
 
-def inconclusive(issues: Sequence[str]) -> str:
+def evaluation_issues(issues: Sequence[str]) -> str:
     listed = "\n".join(f"- {issue}" for issue in issues)
     return f"Your evaluation cannot be used:\n\n{listed}\n\nAnswer with the whole evaluation again, as JSON."

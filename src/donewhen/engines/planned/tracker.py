@@ -12,7 +12,7 @@ from typing import Literal
 
 from donewhen.engines.interface import EngineNote, NoSuchItem
 from donewhen.engines.planned.plan import Plan, PlanItem
-from donewhen.engines.planned.reply_reader import is_whole
+from donewhen.engines.planned.reply_reader import is_whole_number
 from donewhen.engines.typed_reply import cut, one_line
 from donewhen.records import frozen
 
@@ -34,7 +34,7 @@ MOST_NAMED = 20
 WIDTH = 60
 
 
-class Update(EngineNote):
+class ItemUpdate(EngineNote):
     """A note about the state of an item."""
 
     KIND = "tracked"
@@ -54,9 +54,9 @@ class Tracker:
     def of(cls, plan: Plan) -> "Tracker":
         return cls(plan.title, plan.items, ("pending",) * len(plan.items), ((),) * len(plan.items))
 
-    def updated(self, update: Update) -> "Tracker":
+    def updated(self, update: ItemUpdate) -> "Tracker":
         at = self.number_of(update.item) - 1
-        note = _note(update.note)
+        note = _note_line(update.note)
         states = (*self.states[:at], update.state, *self.states[at + 1 :])
         notes = (*self.notes[at], note) if note else self.notes[at]
         return replace(self, states=states, notes=(*self.notes[:at], notes, *self.notes[at + 1 :]))
@@ -72,14 +72,14 @@ class Tracker:
             return same[0]
         named = f"'{cut(described, WIDTH)}'" if described else str(number) if number else "like that"
         problem = f"{len(same)} items are called {named}; use a number" if same else f"there is no item {named}"
-        raise NoSuchItem(f"{problem}; there {self._what_there_is()}")
+        raise NoSuchItem(f"{problem}; there {self._listed_items()}")
 
-    def _what_there_is(self) -> str:
+    def _listed_items(self) -> str:
         listed = [f"{at}. {cut(one_line(one.description), WIDTH)}" for at, one in enumerate(self.items, 1)]
         return f"is: {'; '.join(listed)}" if listed else "are none"
 
     @property
-    def open(self) -> tuple[int, ...]:
+    def open_items(self) -> tuple[int, ...]:
         return tuple(at for at, state in enumerate(self.states, 1) if state != "completed")
 
     def rendered(self) -> str:
@@ -90,51 +90,51 @@ class Tracker:
             lines += [f"  {key}: {value}" for key, value in _details(item, notes)]
         return "\n".join(lines) + "\n"
 
-    def read_back(self, text: str) -> tuple[tuple[Update, ...], tuple[str, ...]]:
+    def read_back(self, text: str) -> tuple[tuple[ItemUpdate, ...], tuple[str, ...]]:
         """Read an edited file. Return the updates, and what is ignored, one line each."""
-        written = self.rendered()
-        if len(text) > len(written) + LONGEST_FILE:
+        rendered = self.rendered()
+        if len(text) > len(rendered) + LONGEST_FILE:
             return (), (f"the file has {len(text):,} characters, which is too long; all of it was ignored",)
-        own, told = _Sheet.of(written), _Sheet.of(text)
-        updates, ignored = list[Update](), list(_ignored_around(own, told))
-        meant = _meant(own.entries, told.entries)
-        for at, entry in enumerate(told.entries):
-            number = meant.get(at)
+        written, edited = _TrackerFile.of(rendered), _TrackerFile.of(text)
+        updates, ignored = list[ItemUpdate](), list(_ignored_around(written, edited))
+        numbers = _item_numbers(written.entries, edited.entries)
+        for at, entry in enumerate(edited.entries):
+            number = numbers.get(at)
             if number is None:
-                ignored.append(_about(entry, "is not an item of the plan, or occurs twice, and is ignored"))
+                ignored.append(_describe(entry, "is not an item of the plan, or occurs twice, and is ignored"))
                 continue
             updates += self._updates(number, entry, ignored)
-            ignored += _ignored_in(own.entries[number - 1], entry)
-        missing = sorted(set(range(1, len(self.items) + 1)) - set(meant.values()))
+            ignored += _ignored_in(written.entries[number - 1], entry)
+        missing = sorted(set(range(1, len(self.items) + 1)) - set(numbers.values()))
         ignored += [f"item {number} is not in the file; it stays as it was" for number in missing]
-        return tuple(updates), _few(ignored)
+        return tuple(updates), _first_lines(ignored)
 
-    def _updates(self, number: int, entry: "_Entry", ignored: list[str]) -> Iterator[Update]:
+    def _updates(self, number: int, entry: "_Entry", ignored: list[str]) -> Iterator[ItemUpdate]:
         state = STATES.get(entry.mark)
         if state is None:
             ignored.append(f"item {number}: the mark '{cut(one_line(entry.mark), 1)}' is not a state")
             state = self.states[number - 1]
-        told, known = Counter(map(_note, entry.values("note"))), Counter(map(_note, self.notes[number - 1]))
-        new = list((told - known).elements())
+        noted, known = Counter(map(_note_line, entry.values("note"))), Counter(map(_note_line, self.notes[number - 1]))
+        new = list((noted - known).elements())
         if len(new) > MOST_NOTES:
             ignored.append(f"item {number}: of {len(new)} new notes only {MOST_NOTES} were kept")
-        if known - told:
+        if known - noted:
             ignored.append(f"item {number}: a note was changed or removed; it stays as it was")
         if new:
-            yield from (Update(number, state, note) for note in new[:MOST_NOTES])
+            yield from (ItemUpdate(number, state, note) for note in new[:MOST_NOTES])
         elif state != self.states[number - 1]:
-            yield Update(number, state)
+            yield ItemUpdate(number, state)
 
 
 def _number(item: object) -> int:
     """Return the item number that is meant; 0 if there is none."""
-    if is_whole(item):
+    if is_whole_number(item):
         return int(item) if 0 < item < LARGEST else 0
     match = NUMBER.fullmatch(one_line(item)) if isinstance(item, str) else None
     return int(match["number"]) if match else 0
 
 
-def _note(text: str) -> str:
+def _note_line(text: str) -> str:
     return cut(one_line(text), LONGEST_NOTE)
 
 
@@ -159,7 +159,7 @@ class _Entry:
     number: int
     description: str
     details: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    strange: list[str] = field(default_factory=list[str])
+    unknown_lines: list[str] = field(default_factory=list[str])
     """Lines below it that are not understood."""
 
     def values(self, key: str) -> list[str]:
@@ -167,82 +167,82 @@ class _Entry:
 
 
 @dataclass(slots=True)
-class _Sheet:
+class _TrackerFile:
     outside: list[str]
     """Lines that belong to no item, including the title."""
     entries: list[_Entry]
 
     @classmethod
-    def of(cls, text: str) -> "_Sheet":
-        sheet = cls([], [])
+    def of(cls, text: str) -> "_TrackerFile":
+        file = cls([], [])
         for line in text.split("\n"):
-            sheet.take(line.rstrip())
-        return sheet
+            file.add_line(line.rstrip())
+        return file
 
-    def take(self, line: str) -> None:
+    def add_line(self, line: str) -> None:
         if heading := HEADING.fullmatch(line):
             description = one_line(heading["description"] or "")
             self.entries.append(_Entry(heading["mark"], int(heading["number"]), description))
         elif self.entries and (detail := DETAIL.fullmatch(line)):
             self.entries[-1].details.append((detail["key"], one_line(detail["value"])))
         elif self.entries and line[:1].isspace():
-            self.entries[-1].strange.append(line)
+            self.entries[-1].unknown_lines.append(line)
         elif line:
             self.outside.append(one_line(line))
 
 
-def _meant(own: Sequence[_Entry], told: Sequence[_Entry]) -> dict[int, int]:
+def _item_numbers(written: Sequence[_Entry], edited: Sequence[_Entry]) -> dict[int, int]:
     """Return for entries of a file, by position, the numbers of the items that they mean.
 
     An editor that inserts an item changes the numbers of others, so a description counts more than a number.
     """
-    meant: dict[int, int] = {}
-    left = {one.number: one for one in own}
+    numbers: dict[int, int] = {}
+    left = {one.number: one for one in written}
     by_description: dict[str, list[int]] = {}
-    for one in own:
+    for one in written:
         by_description.setdefault(one.description, []).append(one.number)
 
-    def settle(at: int, number: int) -> None:
-        if at not in meant and left.pop(number, None):
-            meant[at] = number
+    def assign(at: int, number: int) -> None:
+        if at not in numbers and left.pop(number, None):
+            numbers[at] = number
 
-    for at, entry in enumerate(told):
+    for at, entry in enumerate(edited):
         if entry.number in by_description.get(entry.description, ()):
-            settle(at, entry.number)
-    for at, entry in enumerate(told):
+            assign(at, entry.number)
+    for at, entry in enumerate(edited):
         for number in by_description.get(entry.description, ()):
-            settle(at, number)
-    for at, entry in enumerate(told):
-        settle(at, entry.number)
-    return meant
+            assign(at, number)
+    for at, entry in enumerate(edited):
+        assign(at, entry.number)
+    return numbers
 
 
-def _ignored_around(own: _Sheet, told: _Sheet) -> Iterator[str]:
-    more, less = Counter(told.outside) - Counter(own.outside), Counter(own.outside) - Counter(told.outside)
+def _ignored_around(written: _TrackerFile, edited: _TrackerFile) -> Iterator[str]:
+    more, less = Counter(edited.outside) - Counter(written.outside), Counter(written.outside) - Counter(edited.outside)
     if less:
         yield "the title was changed; it stays as it was"
     yield from (f"the line '{cut(line, WIDTH)}' belongs to no item and is ignored" for line in more)
 
 
-def _ignored_in(own: _Entry, told: _Entry) -> Iterator[str]:
-    if own.description != told.description:
-        yield f"item {own.number}: its description was changed; it stays as it was"
-    elif own.number != told.number:
-        yield f"item {own.number}: its number was changed; it stays as it was"
-    if own.values("files") != told.values("files"):
-        yield f"item {own.number}: its files were changed; they stay as they were"
-    if own.values("outcome") != told.values("outcome"):
-        yield f"item {own.number}: its outcome was changed; it stays as it was"
-    if any(own.values(key) != told.values(key) for key in ("verify", "verify (detected)")):
-        yield f"item {own.number}: its verify commands were changed; they stay as they were"
-    if told.strange:
-        yield _about(own, f"has {len(told.strange)} lines below it that are not notes and are ignored")
+def _ignored_in(written: _Entry, edited: _Entry) -> Iterator[str]:
+    if written.description != edited.description:
+        yield f"item {written.number}: its description was changed; it stays as it was"
+    elif written.number != edited.number:
+        yield f"item {written.number}: its number was changed; it stays as it was"
+    if written.values("files") != edited.values("files"):
+        yield f"item {written.number}: its files were changed; they stay as they were"
+    if written.values("outcome") != edited.values("outcome"):
+        yield f"item {written.number}: its outcome was changed; it stays as it was"
+    if any(written.values(key) != edited.values(key) for key in ("verify", "verify (detected)")):
+        yield f"item {written.number}: its verify commands were changed; they stay as they were"
+    if edited.unknown_lines:
+        yield _describe(written, f"has {len(edited.unknown_lines)} lines below it that are not notes and are ignored")
 
 
-def _about(entry: _Entry, what: str) -> str:
+def _describe(entry: _Entry, what: str) -> str:
     return f"'{entry.number}. {cut(entry.description, WIDTH)}' {what}"
 
 
-def _few(lines: Sequence[str]) -> tuple[str, ...]:
+def _first_lines(lines: Sequence[str]) -> tuple[str, ...]:
     rest = len(lines) - MOST_NAMED
     return (*lines[:MOST_NAMED], f"and {rest} more") if rest > 0 else tuple(lines)

@@ -28,15 +28,15 @@ class _Part:
     body: str = ""
 
 
-def shown_patch(patch: str, per_file: int = 8_000, total: int = 40_000) -> str:
+def trimmed_patch(patch: str, per_file: int = 8_000, total: int = 40_000) -> str:
     """Return the patch with at most `per_file` characters of each file's text, and at most `total` of all together."""
     starts = [match.start() for match in FILE.finditer(patch)]
     before = patch[: starts[0]] if starts else patch
     sections = zip(starts, [*starts[1:], len(patch)], strict=False)
     parts = [_Part("", before)] if before.strip() else []
     parts += [_part(patch[start:end]) for start, end in sections]
-    rooms = _rooms([len(part.body) for part in parts], per_file, total)
-    shown = [_cut(part.body, room) for part, room in zip(parts, rooms, strict=True)]
+    limits = _limits([len(part.body) for part in parts], per_file, total)
+    shown = [_cut(part.body, limit) for part, limit in zip(parts, limits, strict=True)]
     text = "".join(part.heading + body for part, (body, _) in zip(parts, shown, strict=True))
     lost = [missing for _, missing in shown if missing]
     if not lost:
@@ -76,37 +76,37 @@ def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[-half:]}"
 
 
-def _rooms(sizes: Sequence[int], per_file: int, total: int) -> list[int]:
+def _limits(sizes: Sequence[int], per_file: int, total: int) -> list[int]:
     """Return how much of each file can be shown; space that small files do not need goes to the large ones."""
-    rooms, left = [min(size, max(per_file, 0)) for size in sizes], max(total, 0)
-    for number, room in enumerate(sorted(rooms)):
-        share = left // (len(rooms) - number)
-        if room > share:
-            return _shared(rooms, share, left)
-        left -= room
-    return rooms
+    limits, left = [min(size, max(per_file, 0)) for size in sizes], max(total, 0)
+    for number, limit in enumerate(sorted(limits)):
+        share = left // (len(limits) - number)
+        if limit > share:
+            return _shared_limits(limits, share, left)
+        left -= limit
+    return limits
 
 
-def _shared(rooms: Sequence[int], share: int, left: int) -> list[int]:
+def _shared_limits(limits: Sequence[int], share: int, left: int) -> list[int]:
     """Give every large file the share. If the share is too small to be useful, only the first large files get a
     readable piece."""
     if share >= LEAST_SHOWN:
-        return [min(room, share) for room in rooms]
+        return [min(limit, share) for limit in limits]
     readable, shared = left // LEAST_SHOWN, list[int]()
-    for room in rooms:
-        is_large = room > share
-        shared.append(room if not is_large else min(room, LEAST_SHOWN) if readable > 0 else 0)
+    for limit in limits:
+        is_large = limit > share
+        shared.append(limit if not is_large else min(limit, LEAST_SHOWN) if readable > 0 else 0)
         readable -= is_large
     return shared
 
 
-def _cut(body: str, room: int) -> tuple[str, int]:
+def _cut(body: str, limit: int) -> tuple[str, int]:
     """Return the start and the end of a text, in whole lines if possible, and how many characters are missing."""
-    if len(body) <= room:
+    if len(body) <= limit:
         return body, 0
-    if room < LEAST_SHOWN:
+    if limit < LEAST_SHOWN:
         return f"[{len(body):,} characters cut]\n", len(body)
-    head, tail = body[: room // 2], body[len(body) - room // 2 :]
+    head, tail = body[: limit // 2], body[len(body) - limit // 2 :]
     # A line that takes most of the space is cut inside rather than left out.
     if (last := head.rfind("\n") + 1) >= len(head) // 2:
         head = head[:last]

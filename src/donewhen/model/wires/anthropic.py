@@ -7,9 +7,18 @@ from typing import Any
 
 from donewhen.model.interface import Answers, Assistant, Message, OnText, Usage, User
 from donewhen.model.partial_reply import LARGEST_INPUT, PartialCall, PartialReply, Stop
-from donewhen.model.request_error import RequestError, of_stream_error
+from donewhen.model.request_error import RequestError, classify_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
-from donewhen.model.wires.wire import NO_TEXT, Opening, encode, event_object, open_body, own_items, wire_id, wire_name
+from donewhen.model.wires.wire import (
+    NO_TEXT,
+    Opening,
+    encode,
+    event_object,
+    open_body,
+    original_items,
+    wire_id,
+    wire_name,
+)
 from donewhen.readers.json import count, fields, words
 from donewhen.records import frozen
 
@@ -64,7 +73,7 @@ class Anthropic:
                 return encode({"role": "user", "content": [{"type": "text", "text": text or NO_TEXT}]})
             case Assistant():
                 return encode(
-                    {"role": "assistant", "content": _as_it_came(message, self.model) or _in_plain_form(message)}
+                    {"role": "assistant", "content": _original_parts(message, self.model) or _in_plain_form(message)}
                 )
             case Answers(answers):
                 blocks: list[dict[str, Any]] = [
@@ -99,11 +108,11 @@ def _in_plain_form(message: Assistant) -> list[dict[str, Any]]:
     return [{"type": "text", "text": message.text if message.text.strip() else NO_TEXT}, *calls]
 
 
-def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
+def _original_parts(message: Assistant, model: str) -> list[dict[str, Any]]:
     """Return the original blocks in order, with the ids and inputs of our calls."""
     calls = iter(message.calls)
-    made: list[dict[str, Any]] = []
-    for block in own_items(message, TAG, model) or ():
+    blocks: list[dict[str, Any]] = []
+    for block in original_items(message, TAG, model) or ():
         if block.get("type") == "tool_use":
             call = next(calls)
             block = {
@@ -112,8 +121,8 @@ def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
                 "name": wire_name(call.name),
                 "input": dict(call.input),
             }
-        made.append(block)
-    return made
+        blocks.append(block)
+    return blocks
 
 
 @dataclass(slots=True)
@@ -159,7 +168,7 @@ class AnthropicListener:
             case "ping":
                 return False
             case "error":
-                raise of_stream_error(fields(received.get("error")))
+                raise classify_stream_error(fields(received.get("error")))
             case "message_start":
                 if self.usage is not None:
                     raise BrokenStream("it started twice")

@@ -8,9 +8,18 @@ from urllib.parse import quote
 
 from donewhen.model.interface import Answers, Assistant, Call, Message, OnText, Usage, User
 from donewhen.model.partial_reply import PartialCall, PartialReply, Stop
-from donewhen.model.request_error import RequestError, of_stream_error
+from donewhen.model.request_error import RequestError, classify_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
-from donewhen.model.wires.wire import NO_TEXT, Opening, encode, event_object, open_body, own_items, wire_id, wire_name
+from donewhen.model.wires.wire import (
+    NO_TEXT,
+    Opening,
+    encode,
+    event_object,
+    open_body,
+    original_items,
+    wire_id,
+    wire_name,
+)
 from donewhen.readers.json import count, fields, items, words
 from donewhen.records import frozen
 
@@ -50,7 +59,9 @@ class Google:
             case User(text):
                 return encode({"role": "user", "parts": [{"text": text or NO_TEXT}]})
             case Assistant():
-                return encode({"role": "model", "parts": _as_it_came(message, self.model) or _in_plain_form(message)})
+                return encode(
+                    {"role": "model", "parts": _original_parts(message, self.model) or _in_plain_form(message)}
+                )
             case Answers(answers):
                 parts = [
                     {
@@ -80,10 +91,10 @@ def _function_call(call: Call) -> dict[str, Any]:
     return {"id": wire_id(call.id), "name": wire_name(call.name), "args": dict(call.input)}
 
 
-def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
+def _original_parts(message: Assistant, model: str) -> list[dict[str, Any]]:
     """Return the original parts in order, with the ids and inputs of our calls."""
     calls = iter(message.calls)
-    found = own_items(message, TAG, model) or ()
+    found = original_items(message, TAG, model) or ()
     return [{**part, "functionCall": _function_call(next(calls))} if "functionCall" in part else part for part in found]
 
 
@@ -100,7 +111,7 @@ class GoogleListener:
     def receive(self, event: ServerEvent) -> bool:
         chunk = event_object(event)
         if "error" in chunk:
-            raise of_stream_error(fields(chunk["error"]))
+            raise classify_stream_error(fields(chunk["error"]))
         if blocked := words(fields(chunk.get("promptFeedback")).get("blockReason")):
             raise RequestError(f"the provider rejected the prompt: {blocked}", "refused", final=True)
         if usage := fields(chunk.get("usageMetadata")):

@@ -6,7 +6,7 @@ from typing import Any
 
 from donewhen.model.interface import Answers, Assistant, Message, OnText, Usage, User
 from donewhen.model.partial_reply import LARGEST_INPUT, PartialCall, PartialReply, Stop
-from donewhen.model.request_error import RequestError, of_stream_error
+from donewhen.model.request_error import RequestError, classify_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
 from donewhen.model.wires.openai_models import is_reasoning_model
 from donewhen.model.wires.wire import (
@@ -29,7 +29,7 @@ STOPS: Mapping[str, Stop] = {"stop": "done", "tool_calls": "calls", "function_ca
 @frozen
 class OpenAIChat:
     model: str
-    at_home: bool = False
+    is_official: bool = False
     """True if the server is OpenAI's own: it has newer names for some fields, which other servers do not know."""
     tag: str = TAG
     optional: tuple[str, ...] = (
@@ -52,7 +52,7 @@ class OpenAIChat:
         body |= opening.optional(stream_options={"include_usage": True}) | self._limit(opening)
         if not is_reasoning_model(self.model):
             body |= opening.optional(temperature=opening.temperature)
-        if self.at_home:
+        if self.is_official:
             body |= opening.optional(prompt_cache_key=opening.cache_key)
         if opening.tools:
             body["tools"] = [
@@ -71,9 +71,9 @@ class OpenAIChat:
     def _limit(self, opening: Opening) -> dict[str, Any]:
         """Return the token limit. Each server knows one of two names; the other is used if the first was refused."""
         names = ["max_tokens", "max_completion_tokens"]
-        if self.at_home:
+        if self.is_official:
             names.reverse()
-        used = [name for name in names if name not in opening.left_out]
+        used = [name for name in names if name not in opening.refused_fields]
         return {used[0]: opening.max_tokens} if used else {}
 
     def message(self, message: Message) -> bytes:
@@ -123,7 +123,7 @@ class ChatListener:
             return True
         chunk = event_object(event)
         if "error" in chunk and not items(chunk.get("choices")):
-            raise of_stream_error(fields(chunk["error"]))
+            raise classify_stream_error(fields(chunk["error"]))
         if usage := fields(chunk.get("usage")):
             self.usage = usage_of(usage)
         for choice in map(fields, items(chunk.get("choices"))[:1]):

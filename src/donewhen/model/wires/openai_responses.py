@@ -6,7 +6,7 @@ from typing import Any
 
 from donewhen.model.interface import Answers, Assistant, Message, OnText, Usage, User
 from donewhen.model.partial_reply import PartialCall, PartialReply, Stop
-from donewhen.model.request_error import RequestError, of_stream_error
+from donewhen.model.request_error import RequestError, classify_stream_error
 from donewhen.model.sse import BrokenStream, ServerEvent
 from donewhen.model.wires.openai_models import is_reasoning_model
 from donewhen.model.wires.wire import (
@@ -17,7 +17,7 @@ from donewhen.model.wires.wire import (
     encode_items,
     event_object,
     open_body,
-    own_items,
+    original_items,
     wire_id,
     wire_name,
 )
@@ -26,7 +26,7 @@ from donewhen.records import frozen
 
 TAG = "openai-responses"
 ENDS = ("response.completed", "response.incomplete")
-MEAN_NOTHING = ("keepalive", "ping")
+KEEP_ALIVES = ("keepalive", "ping")
 
 
 @frozen
@@ -68,7 +68,7 @@ class OpenAIResponses:
             case User(text):
                 return encode({"role": "user", "content": text})
             case Assistant():
-                return encode_items(list(_as_it_came(message, self.model) or _in_plain_form(message)))
+                return encode_items(list(_original_parts(message, self.model) or _in_plain_form(message)))
             case Answers(answers):
                 return encode_items(
                     [
@@ -99,16 +99,16 @@ def _in_plain_form(message: Assistant) -> list[dict[str, Any]]:
     return [{"role": "assistant", "content": message.text or NO_TEXT}, *calls]
 
 
-def _as_it_came(message: Assistant, model: str) -> list[dict[str, Any]]:
+def _original_parts(message: Assistant, model: str) -> list[dict[str, Any]]:
     """Return the original items in order, with the ids and inputs of our calls."""
     calls = iter(message.calls)
-    made: list[dict[str, Any]] = []
-    for item in own_items(message, TAG, model) or ():
+    original: list[dict[str, Any]] = []
+    for item in original_items(message, TAG, model) or ():
         if item.get("type") == "function_call":
             call = next(calls)
             item = {**item, "call_id": wire_id(call.id), "name": wire_name(call.name), "arguments": arguments_of(call)}
-        made.append(item)
-    return made
+        original.append(item)
+    return original
 
 
 @dataclass(slots=True)
@@ -124,10 +124,10 @@ class ResponsesListener:
         received = event_object(event)
         match kind := words(received.get("type")):
             case "error":
-                raise of_stream_error(fields(received.get("error")) or received)
+                raise classify_stream_error(fields(received.get("error")) or received)
             case "response.failed":
                 self.final = fields(received.get("response"))
-                raise of_stream_error(fields(self.final.get("error")))
+                raise classify_stream_error(fields(self.final.get("error")))
             case "response.output_text.delta":
                 if self.on_text:
                     self.on_text(words(received.get("delta")))
@@ -137,7 +137,7 @@ class ResponsesListener:
                 self.final, self.done = fields(received.get("response")), True
             case _:
                 pass
-        return kind not in MEAN_NOTHING
+        return kind not in KEEP_ALIVES
 
     @property
     def usage(self) -> Usage:

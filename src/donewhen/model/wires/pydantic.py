@@ -41,11 +41,11 @@ from donewhen.model.deadlines import Deadlines
 from donewhen.model.interface import Answers, Assistant, Message, OnText, Reply, Turn, Usage, User
 from donewhen.model.name import ModelName
 from donewhen.model.partial_reply import PartialCall, PartialReply, Stop
-from donewhen.model.request_error import LONGEST_MESSAGE, RequestError, of_response, remove_secrets
+from donewhen.model.request_error import LONGEST_MESSAGE, RequestError, classify_response, remove_secrets
 from donewhen.model.retries import Retries
 from donewhen.model.turn import Answerer, TurnRunner
 from donewhen.model.wires.pydantic_address import provider_at, secrets_at
-from donewhen.model.wires.wire import arguments_of, own_items, wire_id, wire_name
+from donewhen.model.wires.wire import arguments_of, original_items, wire_id, wire_name
 
 TAG = "pydantic"
 EXTRA = re.compile(r"pydantic-ai-slim\[([a-z-]+)\]")
@@ -73,11 +73,11 @@ def open_other(name: str, base_url: str, deadlines: Deadlines, retries: Retries)
     return OtherModel(name, library, deadlines, retries, secrets_at(base_url, library))
 
 
-def _missing(told: str) -> str:
+def _missing(message: str) -> str:
     """Return what to install, from the library's words about a missing package."""
-    found = EXTRA.search(told)
+    found = EXTRA.search(message)
     if found is None:
-        return " ".join(told.split())[:LONGEST_MESSAGE]
+        return " ".join(message.split())[:LONGEST_MESSAGE]
     return f"install {'donewhen' if found[1] in OWN_EXTRAS else 'pydantic-ai-slim'}[{found[1]}]"
 
 
@@ -88,7 +88,7 @@ class OtherModel:
     deadlines: Deadlines
     retries: Retries
     secrets: frozenset[str] = field(repr=False)
-    takes_temperature: bool = True
+    accepts_temperature: bool = True
 
     async def reply(self, turn: Turn, on_text: OnText | None = None) -> Reply:
         provider, model = ModelName.parse(self.name)
@@ -103,15 +103,15 @@ class OtherModel:
             pass  # leaving the context closes the connections of the library
 
     async def _ask(self, turn: Turn, on_text: OnText | None) -> PartialReply:
-        begun: list[StreamedResponse] = []
+        streams: list[StreamedResponse] = []
         try:
-            return await self._answer(turn, on_text, begun.append)
+            return await self._answer(turn, on_text, streams.append)
         except RequestError as error:
-            error.usage = _usage(begun[-1].usage) if begun else Usage()
+            error.usage = _usage(streams[-1].usage) if streams else Usage()
             raise
 
     async def _answer(
-        self, turn: Turn, on_text: OnText | None, begins: Callable[[StreamedResponse], None]
+        self, turn: Turn, on_text: OnText | None, on_begin: Callable[[StreamedResponse], None]
     ) -> PartialReply:
         limits = self.deadlines
         watch = anyio.CancelScope(deadline=anyio.current_time() + limits.first_event)
@@ -123,7 +123,7 @@ class OtherModel:
                 model_request_parameters=ModelRequestParameters(function_tools=[*_tools(turn)]),
             )
             async with request as stream:
-                begins(stream)
+                on_begin(stream)
                 async for event in stream:
                     watch.deadline = anyio.current_time() + limits.silence
                     piece = _text_of(event)
@@ -134,13 +134,13 @@ class OtherModel:
 
     def _settings(self, turn: Turn) -> ModelSettings:
         settings = ModelSettings(max_tokens=turn.max_tokens)
-        if self.takes_temperature:
+        if self.accepts_temperature:
             settings["temperature"] = turn.temperature
         return settings
 
     def _adapt(self, error: RequestError) -> bool:
-        if error.kind == "bad_request" and self.takes_temperature and "temperature" in error.message:
-            self.takes_temperature = False
+        if error.kind == "bad_request" and self.accepts_temperature and "temperature" in error.message:
+            self.accepts_temperature = False
             return True
         return False
 
@@ -158,8 +158,8 @@ class OtherModel:
                 ]
                 return ModelRequest(parts=parts, instructions=system)
             case Assistant(text, calls):
-                if items := own_items(message, TAG, ModelName.parse(self.name).name):
-                    return _as_it_came(items, message)
+                if items := original_items(message, TAG, ModelName.parse(self.name).name):
+                    return _original_response(items, message)
                 parts = [TextPart(text)] if text or not calls else []
                 return ModelResponse(parts=[*parts, *_call_parts(message)])
 
@@ -204,7 +204,7 @@ def _call_parts(message: Assistant) -> list[ModelResponsePart]:
     return [ToolCallPart(wire_name(call.name), arguments_of(call), wire_id(call.id)) for call in message.calls]
 
 
-def _as_it_came(items: list[dict[str, Any]], message: Assistant) -> ModelResponse:
+def _original_response(items: list[dict[str, Any]], message: Assistant) -> ModelResponse:
     """Return the message in the library's form, with the ids and inputs of our calls."""
     (response,) = ModelMessagesTypeAdapter.validate_python(items)
     assert isinstance(response, ModelResponse)
@@ -232,7 +232,7 @@ def _as_request_errors() -> Generator[None]:
     except exceptions.ModelHTTPError as error:
         headers = dict(error.headers or {})
         body = json.dumps({"error": error.body}, default=str).encode() if error.body else str(error).encode()
-        raise of_response(error.status_code, headers, body, now=0.0) from error
+        raise classify_response(error.status_code, headers, body, now=0.0) from error
     except exceptions.ContentFilterError as error:
         raise RequestError(str(error), "refused") from error
     except exceptions.ModelAPIError as error:

@@ -29,11 +29,11 @@ def provider_at(base_url: str) -> Callable[[str], Provider[Any]]:
     """Return a factory for providers of the library that use this address, or their default if it is empty."""
     url = checked_url(base_url, "model.base_url") if base_url else ""
 
-    def made(name: str) -> Provider[Any]:
+    def make_provider(name: str) -> Provider[Any]:
         with _own_variables(name):
-            return _at(name, url) if url else infer_provider(name)
+            return _provider_at(name, url) if url else infer_provider(name)
 
-    return made
+    return make_provider
 
 
 def secrets_at(base_url: str, library: object = None) -> frozenset[str]:
@@ -44,12 +44,12 @@ def secrets_at(base_url: str, library: object = None) -> frozenset[str]:
     return frozenset({*named, *passwords(base_url), *(key for key in keys if isinstance(key, str))} - {""})
 
 
-def _at(name: str, url: str) -> Provider[Any]:
+def _provider_at(name: str, url: str) -> Provider[Any]:
     kind = infer_provider_class(name)
-    takes = inspect.signature(kind.__init__).parameters
+    parameters = inspect.signature(kind.__init__).parameters
     # `gateway/NAME` has the class of NAME, which would send its own key instead of the gateway's.
     if not name.startswith("gateway/"):
-        if address := next((one for one in ADDRESSES if one in takes), ""):
+        if address := next((one for one in ADDRESSES if one in parameters), ""):
             return kind(**{address: url})
         provider = kind()
         if hasattr(provider.client, "base_url"):

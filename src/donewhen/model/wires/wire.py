@@ -33,7 +33,7 @@ class Opening:
     system: str
     tools: tuple[ToolSpec, ...]
     max_tokens: int
-    left_out: frozenset[str] = frozenset()
+    refused_fields: frozenset[str] = frozenset()
     """Optional fields that this server has refused."""
     temperature: float = 0
 
@@ -45,7 +45,7 @@ class Opening:
 
     def optional(self, **values: Any) -> dict[str, Any]:
         """Return those of the fields that the server has not refused."""
-        return {name: value for name, value in values.items() if name not in self.left_out}
+        return {name: value for name, value in values.items() if name not in self.refused_fields}
 
 
 class ReplyListener(Listener, Protocol):
@@ -123,7 +123,7 @@ def wire_name(name: str) -> str:
     return NOT_IN_IDS.sub("_", name)[:64] or "unnamed"
 
 
-def own_items(message: Assistant, tag: str, model: str) -> list[dict[str, Any]] | None:
+def original_items(message: Assistant, tag: str, model: str) -> list[dict[str, Any]] | None:
     """Return the original parts of a message if this wire and this model created it; else None."""
     raw = fields(message.raw)
     return (

@@ -6,7 +6,7 @@ from donewhen.engines.native.notes import TurnFailedNote, TurnNote
 from donewhen.errors import BadInput
 from donewhen.model.interface import OnText, Reply, Turn
 from donewhen.model.name import ModelName
-from donewhen.model.recording import MakeFailure, Replay
+from donewhen.model.replay import MakeFailure, Replay
 from donewhen.model.router import Experience
 from donewhen.session.log.state import replay_log
 from donewhen.session.outcome import Outcome

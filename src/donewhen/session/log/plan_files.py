@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.engines.planned.evaluation import Evaluation
-from donewhen.engines.planned.plan import Plan, contract_words
-from donewhen.engines.planned.tracker import Tracker, Update
+from donewhen.engines.planned.plan import Plan, default_contract_text
+from donewhen.engines.planned.tracker import ItemUpdate, Tracker
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import contract_from
@@ -89,7 +89,7 @@ def tracker_in(state: SessionState) -> Tracker | None:
     if plan is None:
         return None
     tracker = Tracker.of(plan)
-    for update in Update.all_in(state.notes.get(NOTEBOOK, ())):
+    for update in ItemUpdate.all_in(state.notes.get(NOTEBOOK, ())):
         tracker = tracker.updated(update)
     return tracker
 
@@ -121,7 +121,7 @@ def contract_lines(
     """
     yield "# Contract"
     yield ""
-    if plan is not None and plan.contract_words != contract_words(plan.items):
+    if plan is not None and plan.contract_words != default_contract_text(plan.items):
         yield from (*plan.contract_words.strip().splitlines(), "")
     yield "## Checks, and their results before the work"
     yield ""

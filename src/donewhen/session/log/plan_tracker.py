@@ -8,7 +8,7 @@ from typing import cast
 
 from donewhen.engines.planned.notes import IgnoredEdits
 from donewhen.engines.planned.plan import Plan
-from donewhen.engines.planned.tracker import State, Tracker, Update
+from donewhen.engines.planned.tracker import ItemUpdate, State, Tracker
 from donewhen.session.log import plan_files
 from donewhen.session.log.writer import LogWriter, StepNotebook
 
@@ -24,8 +24,8 @@ class TrackedPlan:
 
     def update(self, item: str, state: str, note: str) -> str:
         number = self._tracker().number_of(item)
-        self._record(Update(number, cast("State", state), note))
-        left = ", ".join(map(str, self._tracker().open)) or "none"
+        self._record(ItemUpdate(number, cast("State", state), note))
+        left = ", ".join(map(str, self._tracker().open_items)) or "none"
         return f"item {number} is {state}; not completed: {left}"
 
     def read_back(self, text: str) -> None:
@@ -36,8 +36,8 @@ class TrackedPlan:
         if ignored and (not before or ignored != before[-1].lines):
             self._notebook.write(IgnoredEdits(ignored).as_note())
 
-    def _record(self, update: Update) -> None:
-        same = [one for one in Update.all_in(self._notebook.notes()) if one.item == update.item][-1:]
+    def _record(self, update: ItemUpdate) -> None:
+        same = [one for one in ItemUpdate.all_in(self._notebook.notes()) if one.item == update.item][-1:]
         if same != [update]:  # a call that is repeated after a crash adds nothing
             self._notebook.write(update.as_note())
             plan_files.write(self._log.session, self._log.state)

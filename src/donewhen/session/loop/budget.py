@@ -44,7 +44,7 @@ class Budget:
         if self.reached():
             raise OutOfBudget(self.reached())
 
-    def spent(self, usage: Usage, usd: float | None) -> Event:
+    def count_usage(self, usage: Usage, usd: float | None) -> Event:
         self._tokens += usage.total
         self._usd = None if usd is None or self._usd is None else self._usd + usd
         return Spend(tokens=self._tokens, usd=self._usd)
@@ -97,7 +97,7 @@ class Share:
         if self._usd is not None and self._used_usd >= self._usd:
             raise OutOfBudget(f"usd: used {self._used_usd:.4f}, share {self._usd:.4f}")
 
-    def spent(self, usage: Usage, usd: float | None) -> Event:
+    def count_usage(self, usage: Usage, usd: float | None) -> Event:
         self._used_tokens += usage.total
         self._used_usd += usd or 0.0
-        return self._budget.spent(usage, usd)
+        return self._budget.count_usage(usage, usd)

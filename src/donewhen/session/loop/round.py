@@ -50,9 +50,9 @@ async def run_attempt(context: RoundContext, step: LadderStep, current: Round) -
     attempted = Attempted(
         n=current.n,
         stop=stop,
-        final_text=attempt.said,
+        final_text=attempt.last_text,
         problem=silent if stop == "silence" else attempt.problem,
-        code=attempt.word if stop == "declines" else None,
+        code=attempt.code if stop == "declines" else None,
         claim=attempt.claim,
         waits_for=attempt.waits_for or None,
         reset_at=attempt.reset_at if attempt.waits_for else None,
@@ -80,24 +80,24 @@ def job_to_plan(context: RoundContext, step: LadderStep) -> Job:
 
 def _job(context: RoundContext, step: LadderStep, current: Round) -> Job:
     before = context.log.state.rounds[: max(0, current.n - 1)]
-    reds = [one for one in before if one.step == step.kind and one.judged is not None]
+    red_rounds = [one for one in before if one.step == step.kind and one.judged is not None]
     return Job(
         intent=context.start_record.intent,
         contract=context.start_record.contract.render(),
         iteration=current.n,
         feedback=_feedback(context, before[-1]) if before else "",
-        reds=len(reds),
+        red_rounds=len(red_rounds),
         hint=current.hint.text if current.hint is not None else "",
         maker=context.maker,
-        own=context.workplace.engine_directory(context.start_record.session),
+        private_dir=context.workplace.engine_directory(context.start_record.session),
         notebook=StepNotebook(context.log, step.kind),
-        meter=context.budget,
+        budget=context.budget,
         asker=context.asker,
         max_turns=step.max_turns,
         redact=partial(redacted, secrets=secrets_in(context.workplace, context.start_record.settings)),
         on_text=context.on_text,
-        hands=_worker_services(context, step) if step.kind.has_workers else None,
-        planned=_plan_tracker(context),
+        worker_services=_worker_services(context, step) if step.kind.has_workers else None,
+        plan=_plan_tracker(context),
     )
 
 

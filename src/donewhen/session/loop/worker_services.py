@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import anyio
 
-from donewhen.engines.interface import Asker, Meter, Note, Notebook, Time
+from donewhen.engines.interface import Asker, Note, Notebook, RemainingBudget, RemainingTime
 from donewhen.events import Event
 from donewhen.judge.contract import Contract
 from donewhen.session.check.regression_judge import RegressionJudge, regression_judge
@@ -68,7 +68,7 @@ class SessionWorkerServices:
     """Beginning of the names of the workers' notebooks."""
     _turn: anyio.Lock = field(default_factory=anyio.Lock)
     _judges_lock: anyio.Lock = field(default_factory=anyio.Lock)
-    """Lock, so that the judge of a ground is built only once."""
+    """Lock, so that the judge for a start tree is built only once."""
     _judges_by_tree: dict[str, RegressionJudge] = field(default_factory=dict[str, RegressionJudge])
     """Judges by the tree id that they compare with."""
 
@@ -77,7 +77,7 @@ class SessionWorkerServices:
         return self.context.workplace.store
 
     @property
-    def reader(self) -> ParserClient:
+    def parser(self) -> ParserClient:
         return ParserClient(self.context.workplace.launcher, self.context.workplace.probe)
 
     @property
@@ -87,22 +87,24 @@ class SessionWorkerServices:
     async def base(self) -> str:
         return await self.context.workplace.store.tree_of(self.context.start_record.base)
 
-    def notebook(self, part: str, subtask: str = "") -> Notebook:
-        return WorkerNotebook(self.context.log, f"{self.notebook_name}/{part.replace('.', '~')}", subtask)
+    def notebook(self, worker_run: str, subtask: str = "") -> Notebook:
+        return WorkerNotebook(self.context.log, f"{self.notebook_name}/{worker_run.replace('.', '~')}", subtask)
 
     def asker(self, subtask: str) -> Asker | None:
         return WorkerAsker(self.context.asker, subtask, self._turn) if self.context.asker is not None else None
 
-    def share(self, parts: int) -> Meter:
-        return Share(self.context.budget, parts)
+    def share(self, workers: int) -> RemainingBudget:
+        return Share(self.context.budget, workers)
 
-    def time(self) -> Time:
+    def time(self) -> RemainingTime:
         silence = self.context.start_record.settings.number("limits", "silence_secs")
-        return Time(left_secs=self.context.budget.seconds_left(), silence_secs=silence)
+        return RemainingTime(left_secs=self.context.budget.seconds_left(), silence_secs=silence)
 
     @contextlib.asynccontextmanager
-    async def maker(self, part: str, ground: str) -> AsyncGenerator[Maker]:
-        tree = await maker_tree(self.context.workplace, self.context.start_record, self.context.log, part, ground)
+    async def maker(self, worker_run: str, start_tree: str) -> AsyncGenerator[Maker]:
+        tree = await maker_tree(
+            self.context.workplace, self.context.start_record, self.context.log, worker_run, start_tree
+        )
         is_over = False
         try:
             yield Maker(self.context.workplace.trees, tree, self.context.workplace.sandbox(tree))
@@ -113,45 +115,49 @@ class SessionWorkerServices:
         await self.context.workplace.trees.remove(tree, discard=True)
         await self.context.workplace.store.release(f"trees/{tree.facts.name}")
 
-    async def made(self, part: str, maker: Maker) -> str:
-        made = await self.context.workplace.candidate_of(await maker.snapshot(), self.context.start_record.base)
-        tree = await _without_tool_files(self.context, made)
-        await self.context.workplace.store.keep(pin(self.context.start_record.session, part), tree)
+    async def capture(self, worker_run: str, maker: Maker) -> str:
+        candidate = await self.context.workplace.candidate_of(await maker.snapshot(), self.context.start_record.base)
+        tree = await _without_tool_files(self.context, candidate)
+        await self.context.workplace.store.keep(pin(self.context.start_record.session, worker_run), tree)
         return tree
 
-    async def patch(self, ground: str, tree: str) -> str:
+    async def patch(self, start_tree: str, tree: str) -> str:
         store, workplace = self.store, self.context.workplace
-        diff = await store.patch(await workplace.as_shown(ground), await workplace.as_shown(tree), LARGEST_SHOWN)
+        diff = await store.patch(await workplace.as_shown(start_tree), await workplace.as_shown(tree), LARGEST_SHOWN)
         return diff.decode("utf-8", "replace")
 
-    async def show(self, maker: Maker, ground: str) -> None:
-        await maker.restore(await self.context.workplace.as_shown(ground))
+    async def set_files(self, maker: Maker, tree: str) -> None:
+        await maker.restore(await self.context.workplace.as_shown(tree))
 
-    async def uniting(
-        self, ground: str, patches: Mapping[str, Patch] = MappingProxyType({}), before: Members = (), subtask: str = ""
+    async def combiner(
+        self,
+        start_tree: str,
+        patches: Mapping[str, Patch] = MappingProxyType({}),
+        before: Members = (),
+        subtask: str = "",
     ) -> Combiner:
         async with self._judges_lock:
-            judging = await self._judge_against(ground)
+            judging = await self._judge_against(start_tree)
         if subtask:
             judging = replace(judging, emit=partial(_emit_for, self.context.log, subtask))
-        store, reader, base = self.store, self.reader, await self.base()
+        store, parser, base = self.store, self.parser, await self.base()
         gate = PatchGate(
-            store=store, base=base, reader=reader, judging=judging, allowed=editable(self.context.start_record.contract)
+            store=store, base=base, reader=parser, judging=judging, allowed=editable(self.context.start_record.contract)
         )
-        integration = Integration(store, ground, reader, patches)
+        integration = Integration(store, start_tree, parser, patches)
         return Combiner(gate, integration, judging, self.context.log.emit, before=before, keeps_gains=True)
 
-    async def _judge_against(self, ground: str) -> RegressionJudge:
-        """Return the judge for a ground. What passed on the ground must still pass, like what was green on the base."""
+    async def _judge_against(self, start_tree: str) -> RegressionJudge:
+        """Return the judge for a start tree. What passed on it must still pass, like what was green on the base."""
         if not self._judges_by_tree:
             base, emit = self.context.start_record.base, self.context.log.emit
             first = await regression_judge(
                 self.context.workplace, self.context.start_record.contract, base, emit, reports=False
             )
             self._judges_by_tree[await self.base()] = first
-        if ground not in self._judges_by_tree:
-            self._judges_by_tree[ground] = await next(iter(self._judges_by_tree.values())).with_baseline(ground)
-        return self._judges_by_tree[ground]
+        if start_tree not in self._judges_by_tree:
+            self._judges_by_tree[start_tree] = await next(iter(self._judges_by_tree.values())).with_baseline(start_tree)
+        return self._judges_by_tree[start_tree]
 
 
 def _emit_for(log: LogWriter, subtask: str, event: Event) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import anyio
 
-from donewhen.engines.interface import NobodyAnswered
+from donewhen.engines.interface import AnswerTimeout
 from donewhen.errors import NeedsPerson
 from donewhen.events import QuestionAnswered, QuestionAsked, QuestionExpired
 from donewhen.session.log.state import Question
@@ -48,7 +48,7 @@ class Questions:
         if question.answer is None and not question.expired:
             await self._wait(question)
         if question.answer is None:
-            raise NobodyAnswered("no answer in time; choose the least risky option yourself and continue")
+            raise AnswerTimeout("no answer in time; choose the least risky option yourself and continue")
         return question.answer
 
     def deliver(self, text: str) -> bool:

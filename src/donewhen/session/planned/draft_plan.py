@@ -175,11 +175,11 @@ class PlanDrafter:
         drafts, job = self._notes(RejectedDraft), job_to_plan(self.context, step)
         state, contract = self.log.state, self.context.start_record.contract
         asked = len(RejectedDraft.all_in(self._notebook.notes())) + len(state.proposals)
-        given = "" if self._drafts_contract else f"\n{prompts.GIVEN}"
-        feedback = prompts.unusable(drafts[-1].issues) if drafts else _change_feedback(state, contract)
+        given = "" if self._drafts_contract else f"\n{prompts.CONTRACT_IS_GIVEN}"
+        feedback = prompts.plan_issues(drafts[-1].issues) if drafts else _change_feedback(state, contract)
         job = replace(
             job,
-            intent=prompts.planning(job.intent, self._found.commands),
+            intent=prompts.planner_task(job.intent, self._found.commands),
             contract=job.contract or NO_CONTRACT,
             rules=prompts.PLANNER + given,
             role="planner",
@@ -187,7 +187,7 @@ class PlanDrafter:
             feedback=feedback,
             hint="",
             notebook=StepNotebook(self.log, f"{NOTEBOOK}/planner"),
-            own=job.own / "planner",
+            private_dir=job.private_dir / "planner",
             asker=None,
             max_turns=MOST_TURNS,
         )
@@ -317,7 +317,7 @@ def _change_feedback(state: SessionState, contract: Contract) -> str:
         return ""
     plan = plan_files.plan_in(state)
     spec = f"{plan.spec.strip()}\n\n{Tracker.of(plan).rendered()}\n\n" if plan is not None else ""
-    return prompts.changing(
+    return prompts.change_request(
         state.change_request, spec + "\n".join(plan_files.contract_lines(contract, state, plan, for_model=True))
     )
 

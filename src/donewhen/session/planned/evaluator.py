@@ -136,14 +136,14 @@ class Evaluator:
         services, tree = SessionWorkerServices(self.context, plan_files.NOTEBOOK), _judged_green(current).tree or ""
         part = f"evaluator#{current.n}"
         async with services.maker(part, tree) as maker:
-            case = prompts.judging(await evaluator_input(self.context, current, results))
+            case = prompts.evaluator_task(await evaluator_input(self.context, current, results))
 
             async def ask() -> str:
                 job = replace(
                     self._job(case, current),
                     maker=maker,
                     notebook=services.notebook(part),
-                    probe=_run_on_copy(self.context, tree),
+                    run_on_copy=_run_on_copy(self.context, tree),
                 )
                 return await answer_in_time(self.context, self.config.engine, job)
 
@@ -172,9 +172,9 @@ class Evaluator:
             rules=prompts.EVALUATOR,
             role="evaluator",
             iteration=len(unusable) + 1,
-            feedback=prompts.inconclusive(unusable[-1:]) if unusable else "",
+            feedback=prompts.evaluation_issues(unusable[-1:]) if unusable else "",
             hint="",
-            own=job.own / "evaluator",
+            private_dir=job.private_dir / "evaluator",
             asker=None,
             max_turns=MOST_TURNS,
         )
@@ -187,13 +187,13 @@ class Evaluator:
         opinion = Opinion(
             n=current.n,
             status="passed" if evaluation.passed else "rejected",
-            summary=evaluation.told(),
+            summary=evaluation.explained_summary(),
             evaluation=evaluation.plain(),
         )
         completed = EvaluationCompleted(
             status=opinion.status,
             scorecard=dict(evaluation.scorecard),
-            summary=evaluation.told(),
+            summary=evaluation.explained_summary(),
             failed_rules=evaluation.failed_rules(),
             artifact=artifact,
         )
@@ -206,7 +206,7 @@ class Evaluator:
         feedback_text = _send_back_text(evaluation, probes, used + 1, self.config.revisions)
         events: list[Event] = [completed]
         if revises:
-            events.append(RevisionStarted(round=used + 1, summary=evaluation.told(), artifact=artifact))
+            events.append(RevisionStarted(round=used + 1, summary=evaluation.explained_summary(), artifact=artifact))
         self._write(opinion.changed(probes=tuple(probes), revises=revises, feedback=feedback_text), *events)
 
     async def _failing_probes(self, evaluation: Evaluation, current: Round) -> list[str]:

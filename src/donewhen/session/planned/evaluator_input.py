@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from donewhen.engines.planned.notes import IgnoredEdits
 from donewhen.engines.planned.plan import Plan
 from donewhen.engines.planned.prompts import EvaluatorInput
-from donewhen.engines.planned.trim_patch import shown_patch
+from donewhen.engines.planned.trim_patch import trimmed_patch
 from donewhen.engines.spec import EngineKind
 from donewhen.events import CheckResult
 from donewhen.session.log import plan_files
@@ -24,7 +24,7 @@ async def evaluator_input(context: RoundContext, current: Round, results: Sequen
     state, judged, services = context.log.state, current.judged, SessionWorkerServices(context, plan_files.NOTEBOOK)
     plan, tracker = plan_files.plan_in(state), plan_files.tracker_in(state)
     assert plan is not None and tracker is not None and judged is not None  # only planned, judged work is evaluated
-    before = next((one.opinion for one in reversed(state.rounds) if one.opinion and one.opinion.evaluation), None)
+    previous = next((one.opinion for one in reversed(state.rounds) if one.opinion and one.opinion.evaluation), None)
     patch = await services.patch(await services.base(), judged.tree or "")
     shown = [one for one in judged.results or () if one.name not in services.held_out]
     step = LadderStep(kind=EngineKind.PLANNED, engine=None, reason="")
@@ -35,8 +35,8 @@ async def evaluator_input(context: RoundContext, current: Round, results: Sequen
         tracker=tracker.rendered(),
         results="\n".join(f"- {one.name}: {one.status}" for one in (*shown, *results)),
         warnings=list(_warnings(state, judged, plan, services.held_out)),
-        before=before.summary if before is not None else "",
-        patch=shown_patch(job_to_plan(context, step).redact(patch)),
+        earlier_findings=previous.summary if previous is not None else "",
+        patch=trimmed_patch(job_to_plan(context, step).redact(patch)),
     )
 
 
@@ -50,5 +50,5 @@ def _warnings(state: SessionState, judged: Judged, plan: Plan, held_out: frozens
     ignored = IgnoredEdits.all_in(state.notes.get(plan_files.NOTEBOOK, ()))
     yield from (f"in the tracker's file: {line}" for edits in ignored[-1:] for line in edits.lines)
     tracker = plan_files.tracker_in(state)
-    if tracker is not None and tracker.open:
-        yield f"not completed, as the builder reports: item {', '.join(map(str, tracker.open))}"
+    if tracker is not None and tracker.open_items:
+        yield f"not completed, as the builder reports: item {', '.join(map(str, tracker.open_items))}"

@@ -106,7 +106,7 @@ class AgentCallbacks:
 
 def prepare_agent(spec: AgentLaunchSpec, job: Job, task: AgentTask, callbacks: AgentCallbacks) -> PreparedAgent:
     """Write the profile's files and return how the agent is started."""
-    host_dir = job.own / spec.profile.name
+    host_dir = job.private_dir / spec.profile.name
     host_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     inside = f"{_home()}/.donewhen-agent"
     values = _placeholder_values(spec, task, inside, may_ask=callbacks.ask is not None)

@@ -23,7 +23,7 @@ from donewhen.engines.external.agent_events import (
     RawLine,
 )
 from donewhen.engines.external.network.proxy import ConnectionLog
-from donewhen.engines.interface import Job, Meter, OutOfBudget
+from donewhen.engines.interface import Job, OutOfBudget, RemainingBudget
 from donewhen.errors import DonewhenError
 from donewhen.events import (
     Error,
@@ -43,10 +43,10 @@ NOTHING = Usage()
 
 
 class InvocationCosts:
-    """Reports new usage to the session's meter. Costs that are reported only at the end count as 0 until then."""
+    """Counts new usage in the session's budget. Costs that are reported only at the end count as 0 until then."""
 
-    def __init__(self, meter: Meter, provider: str, earlier: Usage) -> None:
-        self._meter = meter
+    def __init__(self, budget: RemainingBudget, provider: str, earlier: Usage) -> None:
+        self._budget = budget
         self._provider = provider
         self._earlier = earlier
         self._used, self._usd = NOTHING, 0.0
@@ -78,12 +78,12 @@ class InvocationCosts:
 
     def close(self) -> Sequence[Event]:
         """Report costs that the agent did not report as unknown."""
-        return () if self._is_reported and self._is_priced else [self._meter.spent(NOTHING, None)]
+        return () if self._is_reported and self._is_priced else [self._budget.count_usage(NOTHING, None)]
 
     def _add(self, usage: Usage, usd: float) -> Event:
         self._is_reported = True
         self._used, self._usd = self._used + usage, self._usd + usd
-        return self._meter.spent(usage, usd)
+        return self._budget.count_usage(usage, usd)
 
 
 def _difference(one: Usage, other: Usage) -> Usage:
@@ -140,7 +140,7 @@ class Ledger:
         self._stop = stop
         self._problems: list[str] = []
         self._model = ""
-        self._costs = InvocationCosts(job.meter, provider, earlier)
+        self._costs = InvocationCosts(job.budget, provider, earlier)
         self._open_calls: dict[str, str] = {}
         """Running tools, by the ids of their calls."""
         self._is_cut = False
@@ -173,7 +173,7 @@ class Ledger:
                 self._add_turn(one)
             case AgentTotals():
                 self._emit(*self._costs.total(one))
-                if _is_budget_used(self._job.meter):
+                if _is_budget_used(self._job.budget):
                     self.end("budget")
             case AgentProblem():
                 self._report_problem(one)
@@ -258,7 +258,7 @@ class Ledger:
         self._emit(turn, *self._costs.turn(one.usage, usd))
         if self.turns + one.is_over > self._job.max_turns:
             self.end("turns")
-        if _is_budget_used(self._job.meter):
+        if _is_budget_used(self._job.budget):
             self.end("budget")
 
     # -- problems and raw output --
@@ -302,9 +302,9 @@ def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _is_budget_used(meter: Meter) -> bool:
+def _is_budget_used(budget: RemainingBudget) -> bool:
     try:
-        meter.require()
+        budget.require()
     except OutOfBudget:
         return True
     return False

@@ -23,7 +23,7 @@ from donewhen.engines.native.tools.write_files import EDIT_FILE, WRITE_FILE
 from donewhen.model.interface import Call
 from donewhen.workspace.trees.overlay import FileProblem
 
-__all__ = ["ERROR", "Effect", "Tool", "ToolContext", "ToolOutput", "carry_out", "effect_of", "offered"]
+__all__ = ["ERROR", "Effect", "Tool", "ToolContext", "ToolOutput", "effect_of", "offered_tools", "run_call"]
 
 TABLE = {
     tool.name: tool
@@ -35,38 +35,39 @@ TABLE = {
 READS = {name: tool for name, tool in TABLE.items() if tool.effect == "reads"}
 
 
-def offered(bench: ToolContext) -> dict[str, Tool]:
+def offered_tools(context: ToolContext) -> dict[str, Tool]:
     """Return the tools that the model is offered."""
-    return {name: tool for name, tool in _known(bench).items() if name != ASK_USER.name or bench.asker is not None}
+    tools = _callable_tools(context)
+    return {name: tool for name, tool in tools.items() if name != ASK_USER.name or context.asker is not None}
 
 
-def _known(bench: ToolContext) -> dict[str, Tool]:
+def _callable_tools(context: ToolContext) -> dict[str, Tool]:
     """Return the tools that can be called: they run, or answer why they cannot."""
-    if bench.reads_only:
-        return READS if bench.probe is None else {**READS, PROBING_SHELL.name: PROBING_SHELL}
-    return {name: tool for name, tool in TABLE.items() if name != UPDATE_TRACKER.name or bench.planned is not None}
+    if context.reads_only:
+        return READS if context.run_on_copy is None else {**READS, PROBING_SHELL.name: PROBING_SHELL}
+    return {name: tool for name, tool in TABLE.items() if name != UPDATE_TRACKER.name or context.plan is not None}
 
 
-def effect_of(call: Call, bench: ToolContext) -> Effect:
+def effect_of(call: Call, context: ToolContext) -> Effect:
     """Return what this call can do to the tree; a call that will not run does nothing."""
-    known = _known(bench)
+    known = _callable_tools(context)
     return known[call.name].effect if call.name in known and not call.problem else "talks"
 
 
-async def carry_out(call: Call, bench: ToolContext) -> ToolOutput:
+async def run_call(call: Call, context: ToolContext) -> ToolOutput:
     """Run a call and return its size-limited output, also if it fails."""
     try:
-        outcome = await _carried_out(call, bench)
+        output = await _run(call, context)
     except (ToolFailed, FileProblem) as problem:
-        outcome = ToolOutput(f"{ERROR}{problem}", ok=False, failed=True)
-    return replace(outcome, text=clipped(clean(outcome.text)))
+        output = ToolOutput(f"{ERROR}{problem}", ok=False, failed=True)
+    return replace(output, text=clipped(clean(output.text)))
 
 
-async def _carried_out(call: Call, bench: ToolContext) -> ToolOutput:
+async def _run(call: Call, context: ToolContext) -> ToolOutput:
     if call.problem:
         raise ToolFailed(f"the call was not carried out: {call.problem}; make the whole call again")
-    known = _known(bench)
+    known = _callable_tools(context)
     if call.name not in known:
-        raise ToolFailed(f"unknown tool {call.name[:80]}; use {', '.join(offered(bench))}")
+        raise ToolFailed(f"unknown tool {call.name[:80]}; use {', '.join(offered_tools(context))}")
     tool = known[call.name]
-    return await tool.run(ToolUse(call.id, tool.checked(call.input), bench))
+    return await tool.run(ToolUse(call.id, tool.checked_input(call.input), context))

@@ -12,7 +12,7 @@ TERMINAL_CODES = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 NOT_PRINTED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-ROOM_FOR_NOTICE = 80
+NOTICE_BYTES = 80
 
 
 def clean(text: str) -> str:
@@ -44,7 +44,7 @@ def clipped(text: str, most: int = MOST_BYTES, lost: int = 0, lost_at: int = 0) 
     data = text.encode("utf-8", "replace")
     if len(data) <= most and not lost:
         return data.decode()
-    half = max(most - ROOM_FOR_NOTICE, 0) // 2
+    half = max(most - NOTICE_BYTES, 0) // 2
     first = len(text[:lost_at].encode("utf-8", "replace")) if lost else len(data)
     head = data[: min(half, first)]
     tail = data[max(len(data) - half, len(head), first if lost else 0) :]

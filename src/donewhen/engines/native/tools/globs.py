@@ -17,7 +17,7 @@ P = TypeVar("P")
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a path below the root matches the pattern."""
+    """Return a function that returns True for a path below the root that matches the pattern."""
     alternatives = [_parts(one) for one in expanded(pattern)] if len(pattern) <= LONGEST_PATTERN else []
     literal = pattern.strip("/").removeprefix("./")
 
@@ -48,12 +48,12 @@ def _innermost(pattern: str) -> tuple[int, int]:
     """Return the positions of the first pair of braces that has a comma and no other braces inside; -1, -1 if there is
     none."""
     start = -1
-    for place, letter in enumerate(pattern):
+    for position, letter in enumerate(pattern):
         if letter == "{":
-            start = place
+            start = position
         elif letter == "}" and start >= 0:
-            if "," in pattern[start:place]:
-                return start, place
+            if "," in pattern[start:position]:
+                return start, position
             start = -1
     return -1, -1
 
@@ -65,8 +65,8 @@ def _parts(pattern: str) -> list[str]:
 
 
 def _fits(pattern: Sequence[P], given: Sequence[T], is_star: Callable[[P], bool], one: Callable[[P, T], bool]) -> bool:
-    """Tell whether a sequence matches a pattern whose star elements match any number of elements. Only the last star is
-    retried."""
+    """Return True if a sequence matches a pattern whose star elements match any number of elements. Only the last star
+    is retried."""
     at = here = 0
     star = resume = -1
     while here < len(given):
@@ -96,17 +96,17 @@ def _name_fits(pattern: str, name: str) -> bool:
 def _letters(pattern: str) -> tuple[str, ...]:
     """Split a name pattern into elements: a letter, `?`, `*`, `[…]`. An escaped letter keeps its `\\\\`."""
     elements: list[str] = []
-    place = 0
-    while place < len(pattern):
-        letter = pattern[place]
-        end = place + 1
+    position = 0
+    while position < len(pattern):
+        letter = pattern[position]
+        end = position + 1
         if letter == "[":
-            closing = pattern.find("]", place + (3 if pattern[place + 1 : place + 2] in ("!", "^") else 2))
+            closing = pattern.find("]", position + (3 if pattern[position + 1 : position + 2] in ("!", "^") else 2))
             end = closing + 1 if closing > 0 else end
         elif letter == "\\" and end < len(pattern):
             end += 1
-        elements.append(pattern[place:end])
-        place = end
+        elements.append(pattern[position:end])
+        position = end
     return tuple(elements)
 
 
@@ -121,12 +121,12 @@ def _letter_fits(element: str, letter: str) -> bool:
 def _in_set(members: str, letter: str) -> bool:
     wanted = not members.startswith(("!", "^"))
     members = members if wanted else members[1:]
-    place, found = 0, False
-    while place < len(members):
-        if members[place + 1 : place + 2] == "-" and place + 2 < len(members):
-            found = found or members[place] <= letter <= members[place + 2]
-            place += 3
+    position, found = 0, False
+    while position < len(members):
+        if members[position + 1 : position + 2] == "-" and position + 2 < len(members):
+            found = found or members[position] <= letter <= members[position + 2]
+            position += 3
         else:
-            found = found or members[place] == letter
-            place += 1
+            found = found or members[position] == letter
+            position += 1
     return found is wanted

@@ -13,47 +13,47 @@ MOST_TRIED = 1_000
 MOST_MEASURED = 300
 MOST_SHOWN = 24
 LONGEST_LINE = 160
-LIKE = 0.5
+LEAST_RATIO = 0.5
 
 
 def explain_miss(path: str, text: str, old: str) -> str:
     """Return a few lines that help the next attempt to succeed."""
-    plain, wanted = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
-    if wanted in plain:
-        return f"old is not in {path}: only the line ends differ (the file has {_ends(text)})"
-    lines, sought = plain.split("\n")[:MOST_LINES], wanted.strip("\n").split("\n")
-    start = _same_but_for_blanks(lines, sought)
+    plain, wanted_text = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
+    if wanted_text in plain:
+        return f"old is not in {path}: only the line ends differ (the file has {_line_ends(text)})"
+    lines, wanted = plain.split("\n")[:MOST_LINES], wanted_text.strip("\n").split("\n")
+    start = _same_but_for_blanks(lines, wanted)
     if start >= 0:
-        shown = _numbered(lines, start, len(sought))
+        shown = _numbered(lines, start, len(wanted))
         return f"old is not in {path}: only whitespace differs. The file has:\n{shown}"
-    starts = _sharing_most(lines, sought) or _one_like(lines, sought)
+    starts = _sharing_most(lines, wanted) or _with_similar_line(lines, wanted)
     if not starts:
         return f"old is not in {path}, and nothing like it; read the file again"
-    wanted = _cut(sought)
-    scored = [(difflib.SequenceMatcher(None, _cut(lines[s : s + len(sought)]), wanted).ratio(), -s) for s in starts]
-    return f"old is not in {path}. The nearest text is:\n{_numbered(lines, -max(scored)[1], len(sought))}"
+    size, cut = len(wanted), _cut(wanted)
+    scored = [(difflib.SequenceMatcher(None, _cut(lines[s : s + size]), cut).ratio(), -s) for s in starts]
+    return f"old is not in {path}. The nearest text is:\n{_numbered(lines, -max(scored)[1], size)}"
 
 
-def _ends(text: str) -> str:
+def _line_ends(text: str) -> str:
     windows, all_ends = text.count("\r\n"), text.count("\n")
     return "CRLF" if windows == all_ends else "LF" if not windows else "both LF and CRLF"
 
 
-def _bare(line: str) -> str:
+def _without_blanks(line: str) -> str:
     return "".join(line.split())
 
 
-def _same_but_for_blanks(lines: Sequence[str], sought: Sequence[str]) -> int:
+def _same_but_for_blanks(lines: Sequence[str], wanted: Sequence[str]) -> int:
     """Return the line index where these lines occur if whitespace is ignored; -1 if they do not occur."""
-    bare = [_bare(line) for line in lines]
-    wanted = [_bare(line) for line in sought]
-    if not any(wanted):
+    bare = [_without_blanks(line) for line in lines]
+    bare_wanted = [_without_blanks(line) for line in wanted]
+    if not any(bare_wanted):
         return -1
-    starts = (start for start, line in enumerate(bare) if line == wanted[0])
+    starts = (start for start, line in enumerate(bare) if line == bare_wanted[0])
     for start in islice(starts, MOST_TRIED):
-        if bare[start : start + len(wanted)] == wanted:
+        if bare[start : start + len(bare_wanted)] == bare_wanted:
             return start
-    whole = "".join(wanted)
+    whole = "".join(bare_wanted)
     return next((start for start, line in enumerate(bare) if whole in line), -1)
 
 
@@ -61,33 +61,33 @@ def _cut(lines: Sequence[str]) -> str:
     return "\n".join(line.strip()[:LONGEST_LINE] for line in lines[:MOST_SHOWN])
 
 
-def _sharing_most(lines: Sequence[str], sought: Sequence[str]) -> list[int]:
+def _sharing_most(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
     """Return the positions that share most lines with the sought text; found in one pass over the file."""
-    wanted = Counter(bare for line in sought if len(bare := _bare(line)) > 2)
+    known = Counter(bare for line in wanted if len(bare := _without_blanks(line)) > 2)
     shared: Counter[int] = Counter()
     offsets: dict[str, list[int]] = {}
-    for offset, line in enumerate(sought):
-        offsets.setdefault(_bare(line), []).append(offset)
+    for offset, line in enumerate(wanted):
+        offsets.setdefault(_without_blanks(line), []).append(offset)
     for number, line in enumerate(lines):
-        if (bare := _bare(line)) in wanted:
+        if (bare := _without_blanks(line)) in known:
             for offset in offsets[bare][:MOST_COMPARED]:
                 shared[max(number - offset, 0)] += 1
     return [start for start, _ in shared.most_common(MOST_COMPARED)]
 
 
-def _one_like(lines: Sequence[str], sought: Sequence[str]) -> list[int]:
+def _with_similar_line(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
     """Return the positions where a line is similar to the longest sought line."""
-    offset = max(range(len(sought)), key=lambda number: len(sought[number].strip()))
-    matcher = difflib.SequenceMatcher(None, "", sought[offset].strip()[:LONGEST_LINE])
+    offset = max(range(len(wanted)), key=lambda number: len(wanted[number].strip()))
+    matcher = difflib.SequenceMatcher(None, "", wanted[offset].strip()[:LONGEST_LINE])
     found: list[tuple[float, int]] = []
     tried = 0
     for number, line in enumerate(lines[:MOST_SCANNED]):
         matcher.set_seq1(line.strip()[:LONGEST_LINE])
-        if tried < MOST_MEASURED and matcher.real_quick_ratio() > LIKE and matcher.quick_ratio() > LIKE:
+        if tried < MOST_MEASURED and matcher.real_quick_ratio() > LEAST_RATIO and matcher.quick_ratio() > LEAST_RATIO:
             tried += 1
             found.append((matcher.ratio(), number))
     best = sorted(found, reverse=True)[:MOST_COMPARED]
-    return [max(number - offset, 0) for ratio, number in best if ratio > LIKE]
+    return [max(number - offset, 0) for ratio, number in best if ratio > LEAST_RATIO]
 
 
 def _numbered(lines: Sequence[str], start: int, count: int) -> str:

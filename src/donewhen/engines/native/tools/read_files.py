@@ -24,11 +24,11 @@ async def read_file(use: ToolUse) -> ToolOutput:
     path, start, end = use.text("path"), use.number("start"), use.number("end")
     if start is not None and end is not None and end < start:
         raise ToolFailed(f"read_file: end ({end}) comes before start ({start})")
-    files = use.bench.maker.files
+    files = use.context.maker.files
     try:
         return ToolOutput(await anyio.to_thread.run_sync(_read, files, path, start, end))
     except NotThere as error:
-        raise ToolFailed(f"{error}{near_names(files, path)}") from error
+        raise ToolFailed(f"{error}{similar_paths(files, path)}") from error
     except IsDirectory as error:
         raise ToolFailed(f"{error}; use list_dir") from error
 
@@ -42,16 +42,16 @@ def _read(files: Files, path: str, start: int | None, end: int | None) -> str:
     total, first, last = len(lines), start or 1, end or len(lines)
     if start is not None and start > max(total, 1):
         raise ToolFailed(f"{path} has {total} lines; line {start} does not exist")
-    odd = (", line ends are CRLF" if "\r\n" in text else "") + ("" if is_utf8(text) else NOT_UTF8)
-    shown, upto = _fitting(lines[first - 1 : last], first)
-    if first == 1 and upto == total and not odd:
+    remarks = (", line ends are CRLF" if "\r\n" in text else "") + ("" if is_utf8(text) else NOT_UTF8)
+    shown, last_shown = _lines_that_fit(lines[first - 1 : last], first)
+    if first == 1 and last_shown == total and not remarks:
         return shown or f"[{path} is empty]"
-    more = f"; continue with start={upto + 1}" if upto < total else ""
-    return f"[{path}: lines {first}-{upto} of {total}, {size} bytes{odd}{more}]\n{shown}"
+    more = f"; continue with start={last_shown + 1}" if last_shown < total else ""
+    return f"[{path}: lines {first}-{last_shown} of {total}, {size} bytes{remarks}{more}]\n{shown}"
 
 
 def is_utf8(text: str) -> bool:
-    """Tell whether a file's text contains no surrogate escape, which stands for a byte that is not UTF-8."""
+    """Return True if a file's text contains no surrogate escape, which stands for a byte that is not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -59,22 +59,22 @@ def is_utf8(text: str) -> bool:
     return True
 
 
-def _fitting(lines: list[str], first: int) -> tuple[str, int]:
+def _lines_that_fit(lines: list[str], first: int) -> tuple[str, int]:
     """Return as many whole lines as fit, and the number of the last one. A first line that is too long is cut."""
     shown: list[str] = []
-    room = MOST_SHOWN
+    space = MOST_SHOWN
     for line in lines:
         text = clean(line)
         length = len(text.encode())
-        if length > room and shown:
+        if length > space and shown:
             break
-        if length > room:
-            kept = text.encode()[:room].decode("utf-8", "ignore")
+        if length > space:
+            kept = text.encode()[:space].decode("utf-8", "ignore")
             return (
-                f"{kept}\n[… line {first} continues for {length - room} bytes; see it with shell and cut -c …]"
+                f"{kept}\n[… line {first} continues for {length - space} bytes; see it with shell and cut -c …]"
             ), first
         shown.append(text)
-        room -= length
+        space -= length
     return "".join(shown), first + len(shown) - 1
 
 
@@ -97,17 +97,17 @@ def _read_part(files: Files, path: str, start: int | None, end: int | None) -> s
             number += piece.endswith(b"\n")
     if not shown:
         raise ToolFailed(f"{path} has no line {start}")
-    text, upto = _fitting(lines_of(shown.decode("utf-8", "replace")), start)
-    return f"[{path}: lines {start}-{upto}, {size} bytes in all]\n{text}"
+    text, last_shown = _lines_that_fit(lines_of(shown.decode("utf-8", "replace")), start)
+    return f"[{path}: lines {start}-{last_shown}, {size} bytes in all]\n{text}"
 
 
 async def list_dir(use: ToolUse) -> ToolOutput:
     path = use.text("path", ".")
-    files = use.bench.maker.files
+    files = use.context.maker.files
     try:
         entries = [entry for entry in files.entries(path) if entry.path != ".git"]
     except NotThere as error:
-        raise ToolFailed(f"{error}{near_names(files, path)}") from error
+        raise ToolFailed(f"{error}{similar_paths(files, path)}") from error
     lines = [_line(files, entry) for entry in entries[:MOST_LISTED]]
     if len(entries) > MOST_LISTED:
         lines.append(f"[… {len(entries) - MOST_LISTED} more; use find_files with a pattern …]")
@@ -123,13 +123,13 @@ def _line(files: Files, entry: PathEntry) -> str:
     return name if entry.kind == "file" else f"{name} (not a file)"
 
 
-def near_names(files: Files, path: str) -> str:
+def similar_paths(files: Files, path: str) -> str:
     """Return a suggestion of similar paths; empty if there are none."""
-    above, _, name = path.rstrip("/").rpartition("/")
+    parent, _, name = path.rstrip("/").rpartition("/")
     try:
-        beside = {entry.path.rpartition("/")[2]: entry.path for entry in files.entries(above or ".")}
-        beside.pop(name, None)  # a broken link has this name, but is not what was meant
-        near = [beside[found] for found in difflib.get_close_matches(name, beside, MOST_NAMES)]
+        siblings = {entry.path.rpartition("/")[2]: entry.path for entry in files.entries(parent or ".")}
+        siblings.pop(name, None)  # a broken link has this name, but is not what was meant
+        near = [siblings[found] for found in difflib.get_close_matches(name, siblings, MOST_NAMES)]
         if not near:
             others = (entry.path for entry in files.walk(most=20_000, deepest=12) if entry.path != path)
             near = [found for found in others if found.rpartition("/")[2] == name][:MOST_NAMES]
@@ -138,7 +138,7 @@ def near_names(files: Files, path: str) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-PATH = Parameter("path", "string", "Path relative to the root.", filled=True)
+PATH = Parameter("path", "string", "Path relative to the root.", not_blank=True)
 
 READ_FILE = Tool(
     "read_file",

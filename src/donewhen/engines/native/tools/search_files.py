@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from donewhen.engines.native.tools.clip import printed
 from donewhen.engines.native.tools.globs import LONGEST_PATTERN, matcher
-from donewhen.engines.native.tools.read_files import is_utf8, near_names
+from donewhen.engines.native.tools.read_files import is_utf8, similar_paths
 from donewhen.engines.native.tools.tool import Parameter, Tool, ToolFailed, ToolOutput, ToolUse
 from donewhen.workspace.process.command import End
 from donewhen.workspace.sandbox.sandbox import ShellCommand
@@ -24,7 +24,7 @@ LONGEST_LINE = 300
 MOST_ENTRIES = 200_000
 SEARCH_SECS = 30
 KEPT_BYTES = 256 * 1024
-INSTALLED = frozenset({
+SKIPPED_DIRECTORIES = frozenset({
     "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache",
     "site-packages", ".gradle", ".next", ".turbo", "bower_components", ".eggs",
 })  # fmt: skip
@@ -41,17 +41,17 @@ exit 0
 
 async def find_files(use: ToolUse) -> ToolOutput:
     pattern = use.text("pattern")
-    found = await anyio.to_thread.run_sync(_found, use, pattern, MOST_FOUND + 1)
+    found = await anyio.to_thread.run_sync(_matching_paths, use, pattern, MOST_FOUND + 1)
     if not found:
         return ToolOutput(f"[no file matches {pattern}]")
     more = [f"[… more than {MOST_FOUND}; narrow the pattern or give a path …]"] if len(found) > MOST_FOUND else []
     return ToolOutput("\n".join([*found[:MOST_FOUND], *more]))
 
 
-def _found(use: ToolUse, pattern: str, most: int) -> list[str]:
+def _matching_paths(use: ToolUse, pattern: str, most: int) -> list[str]:
     matches = matcher(pattern)
     found: list[str] = []
-    for entry, inner in _below(use.bench.maker.files, use.text("path", "."), asked_for=pattern):
+    for entry, inner in _entries_below(use.context.maker.files, use.text("path", "."), pattern=pattern):
         if entry.kind != "directory" and (matches(inner) or matches(entry.path)):
             found.append(entry.path)
             if len(found) >= most:
@@ -59,18 +59,18 @@ def _found(use: ToolUse, pattern: str, most: int) -> list[str]:
     return found
 
 
-def _below(files: Files, path: str, asked_for: str = "") -> Iterator[tuple[PathEntry, str]]:
+def _entries_below(files: Files, path: str, pattern: str = "") -> Iterator[tuple[PathEntry, str]]:
     """Yield every entry below a path, with its path relative to that path."""
-    named = f"{asked_for}/{path}".split("/")
+    named = f"{pattern}/{path}".split("/")
 
     def enter(directory: str) -> bool:
         name = directory.rpartition("/")[2]
-        return name not in INSTALLED or name in named
+        return name not in SKIPPED_DIRECTORIES or name in named
 
     try:
         first = next(walk := files.walk(path, MOST_ENTRIES, enter=enter), None)
     except NotThere as error:
-        raise ToolFailed(f"{error}{near_names(files, path)}") from error
+        raise ToolFailed(f"{error}{similar_paths(files, path)}") from error
     if first is None:
         return
     start = len(first.path) - len(first.path.rpartition("/")[2])
@@ -81,7 +81,7 @@ def _below(files: Files, path: str, asked_for: str = "") -> Iterator[tuple[PathE
 
 async def grep_files(use: ToolUse) -> ToolOutput:
     _require_one_line(use.text("pattern"))
-    paths = await anyio.to_thread.run_sync(_to_search, use)
+    paths = await anyio.to_thread.run_sync(_paths_to_search, use)
     if not paths:
         return ToolOutput("[no files to search]")
     pattern = shlex.quote(use.text("pattern"))
@@ -92,16 +92,16 @@ async def grep_files(use: ToolUse) -> ToolOutput:
         merge_stderr=False,
         keep_bytes=KEPT_BYTES,
     )
-    async with use.bench.one_search:
-        finished = await use.bench.maker.sandbox.run(command)
+    async with use.context.search_lock:
+        finished = await use.context.maker.sandbox.run(command)
     if finished.end is End.TIMED_OUT:
         raise ToolFailed(f"the search took longer than {SEARCH_SECS} s; give a simpler pattern, a path or a glob")
-    said = printed(finished.stderr.whole()).strip().removeprefix("grep: ")
+    errors = printed(finished.stderr.whole()).strip().removeprefix("grep: ")
     if finished.end is not End.EXITED or finished.exit_code == 2:
-        raise ToolFailed(f"grep_files: {said or finished.reason or 'the search was interrupted'}")
+        raise ToolFailed(f"grep_files: {errors or finished.reason or 'the search was interrupted'}")
     # `printed` drops the text before a carriage return, as a terminal would; here that text is the path.
     found = finished.stdout.head.replace(b"\r\n", b"\n").replace(b"\r", b" ")
-    return ToolOutput(_matches(printed(found), use.text("pattern"), said))
+    return ToolOutput(_match_lines(printed(found), use.text("pattern"), errors))
 
 
 def _require_one_line(pattern: str) -> None:
@@ -115,15 +115,15 @@ def _require_one_line(pattern: str) -> None:
         raise ToolFailed(f"grep_files: the pattern has more than {LONGEST_PATTERN} characters")
 
 
-def _to_search(use: ToolUse) -> list[str]:
-    files, path, glob = use.bench.maker.files, use.text("path", "."), use.text("glob")
+def _paths_to_search(use: ToolUse) -> list[str]:
+    files, path, glob = use.context.maker.files, use.text("path", "."), use.text("glob")
     matches = matcher(glob) if glob else None
     try:
-        below = list(_below(files, path, asked_for=glob))
+        below = list(_entries_below(files, path, pattern=glob))
     except NotDirectory:
         if files.stat(path).kind != "file":
             raise NotFile(f"{path} is a device, a pipe or a socket") from None
-        return [os.path.normpath(path.removeprefix(f"{use.bench.maker.root}/"))]
+        return [os.path.normpath(path.removeprefix(f"{use.context.maker.root}/"))]
     return [
         entry.path
         for entry, inner in below
@@ -131,11 +131,11 @@ def _to_search(use: ToolUse) -> list[str]:
     ]
 
 
-def _matches(text: str, pattern: str, said: str) -> str:
+def _match_lines(text: str, pattern: str, errors: str) -> str:
     lines = [_shortened(line.removeprefix("./")) for line in text.removesuffix("\n").split("\n") if text]
-    notes = [f"[not all of it could be searched: {said.splitlines()[0]}]"] if said else []
+    notes = [f"[not all of it could be searched: {errors.splitlines()[0]}]"] if errors else []
     if not lines:
-        return "\n".join([f"[nothing {'was found that ' if said else ''}matches {pattern}]", *notes])
+        return "\n".join([f"[nothing {'was found that ' if errors else ''}matches {pattern}]", *notes])
     if len(lines) > MOST_MATCHES:
         notes.append(f"[… more than {MOST_MATCHES} matches; narrow the pattern, or give a path or a glob …]")
     return "\n".join([*lines[:MOST_MATCHES], *notes])

@@ -19,18 +19,18 @@ async def shell(use: ToolUse) -> ToolOutput:
     command = use.text("command")
     if "\0" in command:
         raise ToolFailed("shell: the command contains a NUL byte")
-    bench = use.bench
-    refused = await refusal(bench.maker.trees.store.bare.launcher, bench.policy, command, bench.asker, use.id)
+    context = use.context
+    refused = await refusal(context.maker.trees.store.bare.launcher, context.policy, command, context.asker, use.id)
     if refused is not None:
         return ToolOutput(f"{ERROR}{refused.why}", ok=False, failed=True, events=(refused.event,))
     wanted = use.number("timeout_secs") or DEFAULT_SECS
     limit = min(wanted, MOST_SECS)
-    if bench.probe is not None:
-        return _told(await bench.probe(command, limit), limit)
-    return _told(await bench.maker.sandbox.run(ShellCommand(text=command, timeout_secs=limit)), limit)
+    if context.run_on_copy is not None:
+        return _output_of(await context.run_on_copy(command, limit), limit)
+    return _output_of(await context.maker.sandbox.run(ShellCommand(text=command, timeout_secs=limit)), limit)
 
 
-def _told(finished: Finished, limit: float) -> ToolOutput:
+def _output_of(finished: Finished, limit: float) -> ToolOutput:
     kept = finished.stdout
     head, tail = (printed(kept.head), printed(kept.tail)) if kept.cut else (printed(kept.head + kept.tail), "")
     output = clipped(head + tail, MOST_OUTPUT, lost=kept.cut, lost_at=len(head))
@@ -54,7 +54,7 @@ def _last_line(finished: Finished, limit: float) -> str:
 
 
 PARAMETERS = (
-    Parameter("command", "string", "The command.", filled=True),
+    Parameter("command", "string", "The command.", not_blank=True),
     Parameter("timeout_secs", "integer", f"Default {DEFAULT_SECS}, at most {MOST_SECS}.", required=False, least=1),
 )
 SHELL = Tool(

@@ -25,7 +25,7 @@ order."""
 
 ERROR = "ERROR: "
 PYTHON_KINDS: Mapping[Kind, type] = {"string": str, "integer": int, "boolean": bool}
-A_KIND: Mapping[Kind, str] = {"string": "a string", "integer": "an integer", "boolean": "true or false"}
+KIND_NAMES: Mapping[Kind, str] = {"string": "a string", "integer": "an integer", "boolean": "true or false"}
 MOST_SHOWN = 60
 
 
@@ -41,9 +41,9 @@ class Parameter:
     required: bool = True
     choices: tuple[str, ...] = ()
     least: int | None = None
-    filled: bool = False
+    not_blank: bool = False
     """True if a value of only whitespace counts as empty and is rejected."""
-    or_number: bool = False
+    accepts_integer: bool = False
     """True if an integer is accepted in place of a string."""
 
     def schema(self) -> dict[str, Any]:
@@ -53,14 +53,14 @@ class Parameter:
         return {"type": self.kind, "description": self.description, **more}
 
     @property
-    def form(self) -> str:
+    def expected(self) -> str:
         """The expected value, as text for an error message."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
-        return f"{A_KIND[self.kind]} of at least {self.least}" if self.least is not None else A_KIND[self.kind]
+        return f"{KIND_NAMES[self.kind]} of at least {self.least}" if self.least is not None else KIND_NAMES[self.kind]
 
-    def fits(self, value: Any) -> bool:
-        if self.or_number and isinstance(value, int) and not isinstance(value, bool):
+    def is_valid(self, value: Any) -> bool:
+        if self.accepts_integer and isinstance(value, int) and not isinstance(value, bool):
             return True
         if not isinstance(value, PYTHON_KINDS[self.kind]) or (isinstance(value, bool) and self.kind != "boolean"):
             return False
@@ -76,11 +76,11 @@ class ToolContext:
     asker: Asker | None
     reads_only: bool = False
     """Offers and runs no tool that changes the tree or talks to a person."""
-    planned: PlanTracker | None = None
+    plan: PlanTracker | None = None
     """The plan that is being built, if there is one."""
-    probe: RunOnCopy | None = None
+    run_on_copy: RunOnCopy | None = None
     """For a read-only role: runs commands without changing the tree."""
-    one_search: anyio.Lock = field(default_factory=anyio.Lock)
+    search_lock: anyio.Lock = field(default_factory=anyio.Lock)
     """The tree is assembled for only one command at a time."""
 
 
@@ -90,7 +90,7 @@ class ToolUse:
 
     id: str
     input: Mapping[str, Any]
-    bench: ToolContext
+    context: ToolContext
 
     def text(self, name: str, default: str = "") -> str:
         return self.input.get(name, default)
@@ -128,7 +128,7 @@ class Tool:
         schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
         return ToolSpec(self.name, self.description, schema)
 
-    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def checked_input(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the input if it is valid for the tool. An optional parameter that is null counts as not given."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in given:
@@ -137,13 +137,15 @@ class Tool:
         for parameter in self.parameters:
             value = given.get(parameter.name)
             if value is None and parameter.required:
-                raise ToolFailed(f"{self.name} needs {parameter.name}: {parameter.form}")
-            if value is not None and not parameter.fits(value):
-                raise ToolFailed(f"{self.name}: {parameter.name} must be {parameter.form}, not {_shown(value)}")
-            if parameter.filled and not str(value).strip():
+                raise ToolFailed(f"{self.name} needs {parameter.name}: {parameter.expected}")
+            if value is not None and not parameter.is_valid(value):
+                raise ToolFailed(f"{self.name}: {parameter.name} must be {parameter.expected}, not {_shown(value)}")
+            if parameter.not_blank and not str(value).strip():
                 raise ToolFailed(f"{self.name}: {parameter.name} is empty")
         return {
-            name: str(value) if known[name].or_number else value for name, value in given.items() if value is not None
+            name: str(value) if known[name].accepts_integer else value
+            for name, value in given.items()
+            if value is not None
         }
 
 

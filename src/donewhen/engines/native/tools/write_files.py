@@ -4,7 +4,7 @@ import anyio.to_thread
 
 from donewhen.engines.native.tools.clip import lines_of
 from donewhen.engines.native.tools.nearest_text import explain_miss
-from donewhen.engines.native.tools.read_files import PATH, is_utf8, near_names
+from donewhen.engines.native.tools.read_files import PATH, is_utf8, similar_paths
 from donewhen.engines.native.tools.tool import Parameter, Tool, ToolFailed, ToolOutput, ToolUse
 from donewhen.workspace.trees.overlay import NotThere, TooBig
 
@@ -17,7 +17,7 @@ async def write_file(use: ToolUse) -> ToolOutput:
     if path.endswith("/"):
         raise ToolFailed(f"{path} is a directory; name a file in it")
     _require_text("content", content)
-    new = await anyio.to_thread.run_sync(use.bench.maker.files.write, path, content.encode())
+    new = await anyio.to_thread.run_sync(use.context.maker.files.write, path, content.encode())
     count = len(lines_of(content))
     return ToolOutput(f"{'created' if new else 'replaced'} {path} ({count} {'line' if count == 1 else 'lines'})")
 
@@ -29,11 +29,11 @@ async def edit_file(use: ToolUse) -> ToolOutput:
     if old == new:
         raise ToolFailed("edit_file: old and new are the same")
     _require_text("new", new)
-    files = use.bench.maker.files
+    files = use.context.maker.files
     try:
         text = files.read_text(path, MOST_EDITED)
     except NotThere as error:
-        raise ToolFailed(f"{error}{near_names(files, path)}; to create a file use write_file") from error
+        raise ToolFailed(f"{error}{similar_paths(files, path)}; to create a file use write_file") from error
     except TooBig as error:
         raise ToolFailed(f"{path} has {error.size} bytes, too many for edit_file; use shell") from error
     if not new.isascii() and not is_utf8(text):
@@ -63,7 +63,7 @@ def _require_text(name: str, text: str) -> None:
 
 
 def _ambiguous(path: str, text: str, old: str, count: int) -> str:
-    lines = [str(_line_of(text, place)) for place in _places(text, old)]
+    lines = [str(_line_of(text, position)) for position in _positions(text, old)]
     more = " …" if count > MOST_PLACES else ""
     return (
         f"old occurs {count} times in {path} (lines {', '.join(lines)}{more});"
@@ -71,12 +71,12 @@ def _ambiguous(path: str, text: str, old: str, count: int) -> str:
     )
 
 
-def _places(text: str, old: str) -> list[int]:
+def _positions(text: str, old: str) -> list[int]:
     found: list[int] = []
-    place = text.find(old)
-    while place >= 0 and len(found) < MOST_PLACES:
-        found.append(place)
-        place = text.find(old, place + len(old))
+    position = text.find(old)
+    while position >= 0 and len(found) < MOST_PLACES:
+        found.append(position)
+        position = text.find(old, position + len(old))
     return found
 
 
@@ -88,8 +88,8 @@ def _where(text: str, old: str, new: str, count: int) -> str:
     return f"line {first}" if last == first else f"lines {first}-{last}"
 
 
-def _line_of(text: str, place: int) -> int:
-    return text.count("\n", 0, place) + 1
+def _line_of(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
 
 
 WRITE_FILE = Tool(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from talking import first_turn
 
 from donewhen.model.interface import Call, ModelFailed, Reply, Turn, Usage
-from donewhen.model.recording import Replay
+from donewhen.model.replay import Replay
 
 pytestmark = pytest.mark.anyio
 
