@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from tests.union import unions
 from tests.union.projects import project
-from tests.union.test_real_unions import assert_exact, clashing, told, united
+from tests.union.test_real_unions import assert_exact, clashing, row_text, united
 
 BRANCHES = 32
 
@@ -32,7 +32,7 @@ def main() -> None:
                 found, ran = anyio.run(united, root, [item.id for item in union.items])
                 took = time.perf_counter() - began
                 assert_exact(union, found)
-                print(f"{told(union, ending, found, ran)}; {took:.1f} s, {took / BRANCHES * 1000:.0f} ms a branch")
+                print(f"{row_text(union, ending, found, ran)}; {took:.1f} s, {took / BRANCHES * 1000:.0f} ms a branch")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pathlib import Path
 import anyio
 from attack import PRELUDE, PYTHON, Attack
 from on_kernel import C_SOURCE
-from outside import Outside, Sign, furnish
+from outside import Outside, Sign, write_bait
 from probes import ATTACKS
 
 from donewhen.errors import MachineryBroke
@@ -56,7 +56,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Grounds:
+class AttackScene:
     """The directories for the attacks of one user, and the available isolation levels."""
 
     home: Path
@@ -80,7 +80,7 @@ class Grounds:
 
 
 @contextlib.asynccontextmanager
-async def prepared(home: Path, world: Path) -> AsyncGenerator[Grounds]:
+async def prepared(home: Path, world: Path) -> AsyncGenerator[AttackScene]:
     real_home, link = world / "real-home", Path(f"/tmp/{world.name}-home")
     real_home.mkdir(exist_ok=True)
     link.symlink_to(real_home)
@@ -89,7 +89,7 @@ async def prepared(home: Path, world: Path) -> AsyncGenerator[Grounds]:
             calls = compiled(Path(name))
             async with Launcher.open() as launcher:
                 level = await probe(launcher, Path(name))
-                yield Grounds(home, world, level, launcher, calls)
+                yield AttackScene(home, world, level, launcher, calls)
     finally:
         link.unlink()
         shutil.rmtree(real_home)
@@ -108,7 +108,7 @@ async def all_rows(home: Path, world: Path, sparse: int, caged: bool) -> list[Ro
         return [await row(attack, grounds) for attack in ATTACKS[::sparse] if attack.caged == caged]
 
 
-async def row(attack: Attack, grounds: Grounds) -> Row:
+async def row(attack: Attack, grounds: AttackScene) -> Row:
     signs, output = without_a_wall(attack, grounds)
     lines = output.decode("utf-8", "replace").split("\n")
     found = Row(attack.id, attack.name, attack.sign in signs, next(filter(None, reversed(lines)), "it has no effect"))
@@ -118,12 +118,12 @@ async def row(attack: Attack, grounds: Grounds) -> Row:
     return found
 
 
-def without_a_wall(attack: Attack, grounds: Grounds) -> tuple[set[Sign], bytes]:
+def without_a_wall(attack: Attack, grounds: AttackScene) -> tuple[set[Sign], bytes]:
     """Run it as a careless harness would: with its own environment and descriptors."""
     home = grounds.home_for(attack)
     with tempfile.TemporaryDirectory(dir=home) as name, tempfile.TemporaryFile() as output:
         tree = Path(name, "tree")
-        furnish(tree)
+        write_bait(tree)
         bring(attack, tree, grounds)
         with Outside(home, grounds.world, tree) as outside:
             outside.listeners.listen_late()
@@ -142,7 +142,7 @@ def without_a_wall(attack: Attack, grounds: Grounds) -> tuple[set[Sign], bytes]:
             return outside.signs(printed), printed
 
 
-def bring(attack: Attack, tree: Path, grounds: Grounds) -> None:
+def bring(attack: Attack, tree: Path, grounds: AttackScene) -> None:
     if "./calls" in attack.program and grounds.calls.exists():
         shutil.copy(grounds.calls, tree)
 
@@ -159,7 +159,7 @@ def shell_text(attack: Attack) -> str:
     return "exec /usr/bin/python3 -c '{}'".format(program.replace("'", "'\\''"))
 
 
-async def behind(wall: str, attack: Attack, grounds: Grounds) -> set[Sign]:
+async def behind(wall: str, attack: Attack, grounds: AttackScene) -> set[Sign]:
     home = grounds.home_for(attack)
     with tempfile.TemporaryDirectory(dir=home) as name:
         session = Path(name)
@@ -186,13 +186,13 @@ def place_of(wall: str, session: Path, outside: Outside) -> SandboxTree:
         layers = (Overlay(str(session), (str(outside.base),), "upper", "work", root),)
     else:
         root = str(tree)
-        furnish(tree)
+        write_bait(tree)
         layers = (Bind(root, root, writable=True),)
     return SandboxTree(root, layers, (str(outside.hidden),), outside.variables(), str(session / "scratch"))
 
 
 @contextlib.asynccontextmanager
-async def launcher_for(attack: Attack, grounds: Grounds) -> AsyncGenerator[Launcher]:
+async def launcher_for(attack: Attack, grounds: AttackScene) -> AsyncGenerator[Launcher]:
     """Return the shared launcher, or a new one for an attack that may have killed the shared one in an earlier arm."""
     if not attack.caged:
         yield grounds.launcher

@@ -16,8 +16,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-from everybody import code_for_everybody
 from needs import leave_out
+from world_readable import world_readable_code
 
 HERE = Path(__file__).parent
 NOBODY = 65534
@@ -51,7 +51,7 @@ class Attacker:
 
 
 @contextlib.contextmanager
-def somebody_else() -> Generator[pwd.struct_passwd]:
+def another_user() -> Generator[pwd.struct_passwd]:
     """Make an ordinary user for the time of the tests. Needs root."""
     name = f"stranger-{secrets.token_hex(4)}"
     subprocess.run(["useradd", "--create-home", "--shell", "/bin/sh", name], check=True)
@@ -93,16 +93,16 @@ def can_run(who: Attacker) -> bool:
     return subprocess.run(command, cwd="/", check=False, capture_output=True).returncode == 0
 
 
-def printed_by_everybody(program: str, *words: str) -> dict[str, str]:
+def run_as_every_user(program: str, *words: str) -> dict[str, str]:
     """Return the output of a program of this directory for each kind of user. All users run it at the same time."""
     with contextlib.ExitStack() as stack:
         accounts = [pwd.getpwuid(os.geteuid())]
         if os.geteuid() == 0:
-            accounts.append(stack.enter_context(somebody_else()))
+            accounts.append(stack.enter_context(another_user()))
         attackers = [stack.enter_context(attacker(account)) for account in accounts]
         if not all(map(can_run, attackers)):
             leave_out("a python3 of 3.11 or later that every user may run")
-        code = stack.enter_context(code_for_everybody(HERE.glob("*.py")))
+        code = stack.enter_context(world_readable_code(HERE.glob("*.py")))
         programs = {who.name: stack.enter_context(who.start(code / program, *words)) for who in attackers}
         return {name: printed(process) for name, process in programs.items()}
 

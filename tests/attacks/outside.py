@@ -91,7 +91,7 @@ class Outside:
     def _lay_out_files(self) -> None:
         for path in (self.out / "dir", self.hidden / "other-session", self.world / "deep/er/than/any/scan"):
             path.mkdir(parents=True)
-        furnish(self.base)
+        write_bait(self.base)
         (self.out / "f").write_text("untouched\n")
         (self.out / "dir" / "g").write_text("untouched\n")
         os.mkfifo(self.out / "fifo")
@@ -171,7 +171,7 @@ class Outside:
             Sign.SAID: self.token.encode() in output,
             Sign.READ: self.secret.encode() in output,
             Sign.CHANGED: self._picture() != self._before or bool(self._marked()) or any(map(is_trick, in_tree)),
-            Sign.HEARD: self.listeners.heard() or spoken_into(self._fifo),
+            Sign.HEARD: self.listeners.heard() or has_input(self._fifo),
             Sign.HURT: self._victim_state() not in "SR" or settings_of(self.victim.pid) != self._victim_before,
             Sign.LEFT: bool(self.left()),
         }
@@ -236,14 +236,14 @@ def described(path: Path) -> str:
     return f"{status.st_mode:o} {status.st_uid}:{status.st_gid} {status.st_nlink} {times} {attributes} {content!r}"
 
 
-def spoken_into(fifo: int) -> bool:
+def has_input(fifo: int) -> bool:
     try:
         return bool(os.read(fifo, 1))
     except BlockingIOError:
         return False
 
 
-def furnish(tree: Path) -> None:
+def write_bait(tree: Path) -> None:
     """The content of a repository before any work."""
     (tree / "dir").mkdir(parents=True)
     (tree / "dir" / "below").write_text("from base\n")

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from attackers import printed_by_everybody
+from attackers import run_as_every_user
 from probes import ATTACKS
 
 from needs import needs
@@ -79,7 +79,7 @@ def test_no_attack_escapes_bubblewrap_and_only_known_ones_escape_landlock_for_bo
 ) -> None:
     for program in ("bwrap", "unshare", "setpriv"):
         needs(program)
-    found = {user: rows_of(output) for user, output in printed_by_everybody("arms.py", str(RARE)).items()}
+    found = {user: rows_of(output) for user, output in run_as_every_user("arms.py", str(RARE)).items()}
     show_table(table(found))
     for rows in found.values():
         ran = [row for row in rows if row["control"]]

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from attackers import printed_by_everybody
+from attackers import run_as_every_user
 
 from needs import needs
 from tiers import RARE
@@ -37,7 +37,7 @@ def test_no_hostile_repository_reaches_its_user_as_root_or_as_an_ordinary_user(
 ) -> None:
     for program in ("bwrap", "git"):
         needs(program)
-    printed = printed_by_everybody("hostile_repositories.py", str(RARE))
+    printed = run_as_every_user("hostile_repositories.py", str(RARE))
     rows: list[tuple[str, dict[str, Any]]] = [(user, row) for user, out in printed.items() for row in json.loads(out)]
     faults = [f"{user}: {row['attack']}: {why}\n{row}" for user, row in rows if (why := wrong(row))]
     attacks = {row["attack"] for _, row in rows}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attackers import printed_by_everybody
+from attackers import run_as_every_user
 from under_landlock import CHANGES, FAILURES, WORK
 
 from donewhen.errors import MachineryBroke
@@ -29,7 +29,7 @@ NO_NAMESPACES = SandboxProbe(
 @pytest.fixture(scope="module")
 def by_user() -> dict[str, dict[str, Any]]:
     needs("setpriv")
-    found = {user: json.loads(output) for user, output in printed_by_everybody("under_landlock.py").items()}
+    found = {user: json.loads(output) for user, output in run_as_every_user("under_landlock.py").items()}
     if any(one["abi"] < LEAST_LANDLOCK for one in found.values()):
         leave_out(f"landlock of version {LEAST_LANDLOCK}")
     return found

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from attackers import Attacker, attacker, can_run, somebody_else
+from attackers import Attacker, another_user, attacker, can_run
 
 from clones import copy_checkout
 from needs import leave_out, needs_root
@@ -73,7 +73,7 @@ def run_tests(checkout: Path, files: Sequence[str], env: dict[str, str], *becomi
 @pytest.fixture(scope="module")
 def user_with_checkout() -> Iterator[tuple[Attacker, Path]]:
     needs_root()
-    with somebody_else() as account, attacker(account) as who, tempfile.TemporaryDirectory(dir="/srv") as place:
+    with another_user() as account, attacker(account) as who, tempfile.TemporaryDirectory(dir="/srv") as place:
         if not can_run(who):
             leave_out("a python3 of 3.11 or later that every user may run")
         Path(place).chmod(0o755)

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 import anyio
-from arms import LIMITS, Grounds, behind, prepared
+from arms import LIMITS, AttackScene, behind, prepared
 from attack import Attack
 from probes import ATTACKS
 
@@ -144,7 +144,7 @@ OLDER = {
 """Attacks by Landlock version."""
 
 
-async def worked(grounds: Grounds, text: str) -> str:
+async def worked(grounds: AttackScene, text: str) -> str:
     """Return the last line that a command prints with Landlock."""
     with tempfile.TemporaryDirectory(dir=grounds.home) as name:
         tree, scratch = Path(name, "tree"), Path(name, "scratch")
@@ -162,7 +162,7 @@ async def worked(grounds: Grounds, text: str) -> str:
         return f"{finished.reason}{lines[-1] if lines else ''}"
 
 
-async def got_out(grounds: Grounds, version: int, attack: Attack) -> bool:
+async def got_out(grounds: AttackScene, version: int, attack: Attack) -> bool:
     older = dataclasses.replace(grounds.level, landlock_abi=version)
     return attack.sign in await behind("landlock", attack, dataclasses.replace(grounds, level=older))
 

@@ -46,7 +46,7 @@ NOT_REPEATED = ("reruns",)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CheatResult:
     """The result of a candidate."""
 
     accepted: bool
@@ -58,7 +58,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
+class CapturedCandidate:
     """A captured candidate that can be judged."""
 
     place: Workplace
@@ -73,19 +73,19 @@ class Hearing:
             candidate=self.candidate,
             defences=replace(ALL, **dict.fromkeys(off, False)),
         )
-        return await judge_tree.judge_tree(self.place, replace(self.contract, checks=checks), tree, not_told)
+        return await judge_tree.judge_tree(self.place, replace(self.contract, checks=checks), tree, ignore_event)
 
-    async def said(self, *off: str, held_out: bool = True) -> Said:
-        return in_words(await self.verdict(*off, held_out=held_out))
+    async def result(self, *off: str, held_out: bool = True) -> CheatResult:
+        return summarise(await self.verdict(*off, held_out=held_out))
 
 
 @asynccontextmanager
-async def hearing(tree: Path) -> AsyncGenerator[Hearing]:
+async def captured_candidate(tree: Path) -> AsyncGenerator[CapturedCandidate]:
     """The working tree of a repository, captured."""
     TrustBook(state_root(os.environ)).accept((tree / "donewhen.toml").resolve(), (tree / "donewhen.toml").read_bytes())
     async with open_workplace(tree) as place:
         candidate = await place.store.tree_of(await place.store.snapshot())
-        yield Hearing(place, contract_before(tree), candidate)
+        yield CapturedCandidate(place, contract_before(tree), candidate)
 
 
 def contract_before(tree: Path) -> Contract:
@@ -94,37 +94,37 @@ def contract_before(tree: Path) -> Contract:
         return contract_file.contract_in(settings.load(Path(name), Path(name), os.environ, None))
 
 
-def not_told(event: Event) -> None:
+def ignore_event(event: Event) -> None:
     del event
 
 
-async def judged(tree: Path) -> Verdict:
-    async with hearing(tree) as candidate:
+async def verdict_of(tree: Path) -> Verdict:
+    async with captured_candidate(tree) as candidate:
         return await candidate.verdict()
 
 
-async def verdict_on(tree: Path) -> Said:
+async def verdict_on(tree: Path) -> CheatResult:
     """A refusal is a verdict too: the candidate is not accepted."""
     try:
-        return in_words(await judged(tree))
+        return summarise(await verdict_of(tree))
     except DonewhenError as error:
         return refusal(error)
 
 
-def refusal(error: DonewhenError) -> Said:
-    return Said(False, "refused", str(error))
+def refusal(error: DonewhenError) -> CheatResult:
+    return CheatResult(False, "refused", str(error))
 
 
-def in_words(verdict: Verdict) -> Said:
+def summarise(verdict: Verdict) -> CheatResult:
     found = [result for result in verdict.results if result.status.value != "pass"]
     why = [reason for result in found for reason in result.reasons]
     edited = [f"not graded: {edit.path}" for edit in verdict.edits]
     status = found[0].status.value if found else "pass"
-    by = refuser(why[0], bool(edited)) if why else ""
-    return Said(verdict.green, status, "; ".join([*edited[:1], *why[:1]]), by, verdict.discriminating)
+    by = refusing_defence(why[0], bool(edited)) if why else ""
+    return CheatResult(verdict.green, status, "; ".join([*edited[:1], *why[:1]]), by, verdict.discriminating)
 
 
-def refuser(reason: str, edited: bool) -> str:
+def refusing_defence(reason: str, edited: bool) -> str:
     """A red check with edits that were set aside is red because of them."""
     return next((name for sign, name in SIGNS.items() if sign in reason), "protection" if edited else "")
 
@@ -138,47 +138,51 @@ def has_switch(defence: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenOff:
+class WithoutDefence:
     """The results of a cheat with its defence off, and then with every other defence that refuses it off, one after
     the other."""
 
-    alone: Said
+    alone: CheatResult
     """With only the defence off that the cheat names."""
     others: tuple[str, ...]
     """What else stops it. At the end all of them are off, except one without a switch."""
-    end: Said
+    end: CheatResult
     needed: bool
     """True if the defence that the cheat names stops it while all others are off."""
 
 
-async def taken_off(candidate: Hearing, said: Said, defence: str, behind: bool) -> TakenOff:
+async def judge_without(
+    candidate: CapturedCandidate, result: CheatResult, defence: str, behind: bool
+) -> WithoutDefence:
     """Judge without the defence that a cheat names; with `behind` also without the others that stop it, one after
     the other."""
     off = [defence]
-    alone = end = await candidate.said(defence)
+    alone = end = await candidate.result(defence)
     if not behind:
-        return TakenOff(alone, (), end, said.refused_by == defence or alone != said)
+        return WithoutDefence(alone, (), end, result.refused_by == defence or alone != result)
     while not end.accepted and end.refused_by in SWITCHES and end.refused_by not in off:
         off.append(end.refused_by)
-        end = await candidate.said(*off, *NOT_REPEATED)
+        end = await candidate.result(*off, *NOT_REPEATED)
     others = off[1:]
-    needed = said.refused_by == defence or not others or not (await candidate.said(*others, *NOT_REPEATED)).accepted
+    needed = result.refused_by == defence or not others or not (await candidate.result(*others, *NOT_REPEATED)).accepted
     unswitched = [end.refused_by] if not end.accepted and end.refused_by in WITHOUT_SWITCH else []
-    return TakenOff(alone, (*others, *unswitched), end, needed)
+    return WithoutDefence(alone, (*others, *unswitched), end, needed)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    said: Said
-    without: TakenOff | None
+class ResultPair:
+    result: CheatResult
+    without: WithoutDefence | None
     """None if the defence has no switch, or the candidate could not be captured."""
 
 
-async def heard(tree: Path, defence: str, behind: bool = True) -> Heard:
+async def judge_with_and_without(tree: Path, defence: str, behind: bool = True) -> ResultPair:
     """The verdict on a tree, and the verdict without one defence."""
     try:
-        async with hearing(tree) as candidate:
-            said = await candidate.said()
-            return Heard(said, await taken_off(candidate, said, defence, behind) if has_switch(defence) else None)
+        async with captured_candidate(tree) as candidate:
+            result = await candidate.result()
+            return ResultPair(
+                result, await judge_without(candidate, result, defence, behind) if has_switch(defence) else None
+            )
     except DonewhenError as error:
-        return Heard(refusal(error), None)
+        return ResultPair(refusal(error), None)

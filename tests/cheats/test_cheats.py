@@ -11,9 +11,18 @@ from dataclasses import replace
 import pytest
 from cheat import WITHOUT_SWITCH, Cheat, Scene
 from cheat_catalogue import CHEATS, INSIDE, OUTSIDE
-from cheat_judge import SWITCHES, Heard, Said, TakenOff, has_switch, heard, hearing, verdict_on
+from cheat_judge import (
+    SWITCHES,
+    CheatResult,
+    ResultPair,
+    WithoutDefence,
+    captured_candidate,
+    has_switch,
+    judge_with_and_without,
+    verdict_on,
+)
 from cheat_table import Row, Rows, shown
-from cheat_yard import Yard
+from cheat_workspace import CheatWorkspace
 
 from tiers import one_of_each, sampled
 
@@ -33,32 +42,32 @@ def rows(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Rows(request, tmp_path_factory.getbasetemp(), testrun_uid)
 
 
-def cell(said: Said) -> str:
-    return "ACCEPTED" if said.accepted else said.status
+def cell(result: CheatResult) -> str:
+    return "ACCEPTED" if result.accepted else result.status
 
 
 @pytest.mark.parametrize("cheat", BY_SCENE, ids=lambda cheat: cheat.label)
 async def test_a_cheat_that_satisfies_a_shell_does_not_satisfy_the_judge(
-    cheat: Cheat, yard: Yard, rows: Rows, show_table: Show, monkeypatch: pytest.MonkeyPatch
+    cheat: Cheat, workspace: CheatWorkspace, rows: Rows, show_table: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await see_that_it_is_red(cheat.scene, yard)
-    tree = yard.cheated(cheat)
-    for name, value in yard.variables(cheat).items():
+    await see_that_it_is_red(cheat.scene, workspace)
+    tree = workspace.cheated(cheat)
+    for name, value in workspace.variables(cheat).items():
         monkeypatch.setenv(name, value)
-    found = await heard(tree, cheat.stopped_by, is_looked_behind(cheat))
-    exits = yard.control(cheat)
-    if complete := rows.add(row_of(cheat, exits, found.said, found.without)):
+    found = await judge_with_and_without(tree, cheat.stopped_by, is_tried_without_others(cheat))
+    exits = workspace.control(cheat)
+    if complete := rows.add(row_of(cheat, exits, found.result, found.without)):
         show_table(shown(complete, "with that off", of_the_first_tier))
     assert set(exits) == {0}, f"the catalogue is wrong: exit codes {exits} satisfy nobody"
-    assert not found.said.accepted, f"{cheat.id} {cheat.says}: accepted"
-    assert found.said.status not in ("infra", "timeout"), f"nothing is shown by trouble: {found.said.why}"
-    if has_switch(cheat.stopped_by) and found.without is not None and not is_looked_behind(cheat):
-        assert found.without.needed, f"{cheat.stopped_by} changes nothing: {found.said.why}"
+    assert not found.result.accepted, f"{cheat.id} {cheat.says}: accepted"
+    assert found.result.status not in ("infra", "timeout"), f"nothing is shown by trouble: {found.result.why}"
+    if has_switch(cheat.stopped_by) and found.without is not None and not is_tried_without_others(cheat):
+        assert found.without.needed, f"{cheat.stopped_by} changes nothing: {found.result.why}"
     elif has_switch(cheat.stopped_by):
         assert_that_its_defence_is_worth_something(cheat, found)
 
 
-def is_looked_behind(cheat: Cheat) -> bool:
+def is_tried_without_others(cheat: Cheat) -> bool:
     """True if everything behind a cheat's defence is switched off too.
 
     Protection stops half of all cheats in few ways: a third of those proves as much in far less time.
@@ -66,39 +75,39 @@ def is_looked_behind(cheat: Cheat) -> bool:
     return cheat.stopped_by != "protection" or CHEATS.index(cheat) % 3 == 0
 
 
-async def see_that_it_is_red(scene: Scene, yard: Yard) -> None:
+async def see_that_it_is_red(scene: Scene, workspace: CheatWorkspace) -> None:
     """Once for each scene, before its cheats: without a cheat the scene must not be accepted."""
-    if scene.name not in yard.known:
-        said = await verdict_on(yard.fresh(scene))
-        assert said.status == "fail", f"the scene {scene.name} is {said.status}: {said.why}"
-        yard.known.add(scene.name)
+    if scene.name not in workspace.known:
+        result = await verdict_on(workspace.fresh(scene))
+        assert result.status == "fail", f"the scene {scene.name} is {result.status}: {result.why}"
+        workspace.known.add(scene.name)
 
 
-def assert_that_its_defence_is_worth_something(cheat: Cheat, found: Heard) -> None:
+def assert_that_its_defence_is_worth_something(cheat: Cheat, found: ResultPair) -> None:
     without = found.without
     assert without is not None
     assert without.needed, f"without {', '.join(without.others)} alone it is accepted: {cheat.stopped_by} does nothing"
     if not without.end.accepted:
         assert without.end.refused_by in WITHOUT_SWITCH, f"{cheat.stopped_by} is not what stops it: {without.end.why}"
-        assert found.said.refused_by == cheat.stopped_by, f"{found.said.refused_by} stops it: {found.said.why}"
+        assert found.result.refused_by == cheat.stopped_by, f"{found.result.refused_by} stops it: {found.result.why}"
 
 
-def row_of(cheat: Cheat, exits: list[int], said: Said, without: TakenOff | None) -> Row:
+def row_of(cheat: Cheat, exits: list[int], result: CheatResult, without: WithoutDefence | None) -> Row:
     return Row(
         number=CHEATS.index(cheat),
         id=cheat.id,
         language=cheat.scene.language,
         says=cheat.says,
         control="accepted" if set(exits) == {0} else f"exits {exits}",
-        verdict=cell(said),
+        verdict=cell(result),
         stopped_by=cheat.stopped_by,
         without=cell(without.alone) if without else "no switch",
         also=also(without) if without else "",
-        why=said.why,
+        why=result.why,
     )
 
 
-def also(without: TakenOff) -> str:
+def also(without: WithoutDefence) -> str:
     if not without.others:
         return ""
     end = "with all of that off ACCEPTED" if without.end.accepted else "which has no switch"
@@ -143,12 +152,12 @@ def accepted(rows: list[Row]) -> int:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("cheat", INSIDE, ids=lambda cheat: cheat.label)
 async def test_a_cheat_inside_the_runner_does_not_satisfy_a_check_in_another_process(
-    cheat: Cheat, yard: Yard, rows: Rows, show_table: Show
+    cheat: Cheat, workspace: CheatWorkspace, rows: Rows, show_table: Show
 ) -> None:
-    async with hearing(yard.cheated(cheat, with_held_out=True)) as candidate:
-        alone = await candidate.said(held_out=False)
-        held_out = await candidate.said()
-    exits = yard.control(cheat)
+    async with captured_candidate(workspace.cheated(cheat, with_held_out=True)) as candidate:
+        alone = await candidate.result(held_out=False)
+        held_out = await candidate.result()
+    exits = workspace.control(cheat)
     row = replace(row_of(cheat, exits, held_out, None), without=cell(alone) + seen_by_control(alone))
     if complete := rows.add(row):
         show_table(shown(complete, "without a held-out check", of_the_second_tier))
@@ -156,8 +165,8 @@ async def test_a_cheat_inside_the_runner_does_not_satisfy_a_check_in_another_pro
     assert not held_out.accepted, f"{cheat.id} {cheat.says}: accepted"
 
 
-def seen_by_control(said: Said) -> str:
-    return ", not discriminating" if said.accepted and said.discriminating is False else ""
+def seen_by_control(result: CheatResult) -> str:
+    return ", not discriminating" if result.accepted and result.discriminating is False else ""
 
 
 def of_the_second_tier(rows: list[Row]) -> Iterable[str]:

@@ -6,7 +6,7 @@ import pytest
 from cheat import text
 from cheat_judge import verdict_on
 from cheat_scenes import PLAIN
-from cheat_yard import Yard, put
+from cheat_workspace import CheatWorkspace, put
 
 pytestmark = pytest.mark.anyio
 WITH_ANSWER = replace(PLAIN, name="answered", held_out={"sum": 'test "$(python app.py 1234 8766)" = 10000'})
@@ -28,8 +28,8 @@ LOOKING = text("""
 """)
 
 
-async def test_a_product_that_searches_the_tree_does_not_find_the_canary_test(yard: Yard) -> None:
-    tree = yard.fresh(WITH_ANSWER, with_held_out=True)
+async def test_a_product_that_searches_the_tree_does_not_find_the_canary_test(workspace: CheatWorkspace) -> None:
+    tree = workspace.fresh(WITH_ANSWER, with_held_out=True)
     put(tree, {"calc.py": LOOKING})
-    assert yard.shell(WITH_ANSWER.held_out["sum"], tree, {}).returncode == 0, "the cheat does not work"
+    assert workspace.shell(WITH_ANSWER.held_out["sum"], tree, {}).returncode == 0, "the cheat does not work"
     assert not (await verdict_on(tree)).accepted

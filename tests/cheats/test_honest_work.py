@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from cheat import Scene, Tree, text
-from cheat_judge import judged
+from cheat_judge import verdict_of
 from cheat_scenes import MAKE, PLAIN, SCRIPT, SETUP, UNITTEST
 from cheat_scenes_rust_js import NODE, NPM, RUST, RUST_INLINE
-from cheat_yard import Yard, put
+from cheat_workspace import CheatWorkspace, put
 
 pytestmark = pytest.mark.anyio
 
@@ -181,10 +181,10 @@ WORKS = [
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.says.replace(" ", "-"))
-async def test_honest_work_is_accepted(work: Work, yard: Yard) -> None:
-    tree = yard.fresh(work.scene)
-    do(work, tree, yard)
-    verdict = await judged(tree)
+async def test_honest_work_is_accepted(work: Work, workspace: CheatWorkspace) -> None:
+    tree = workspace.fresh(work.scene)
+    do(work, tree, workspace)
+    verdict = await verdict_of(tree)
     assert [(result.status.value, result.reasons) for result in verdict.results if result.reasons] == []
     assert verdict.green
     assert verdict.edits == ()
@@ -192,11 +192,11 @@ async def test_honest_work_is_accepted(work: Work, yard: Yard) -> None:
     assert verdict.discriminating is True
 
 
-def do(work: Work, tree: Path, yard: Yard) -> None:
+def do(work: Work, tree: Path, workspace: CheatWorkspace) -> None:
     for name, (before, after) in work.edit.items():
         content = (tree / name).read_text()
         assert before in content
         (tree / name).write_text(content.replace(before, after))
     if work.shell:
-        assert yard.shell(work.shell, tree, {}).returncode == 0
+        assert workspace.shell(work.shell, tree, {}).returncode == 0
     put(tree, work.write)

@@ -51,7 +51,7 @@ def check(where: Path, *options: str) -> Answer:
     return donewhen("check", *options, cwd=where)
 
 
-def told(where: Path, *options: str) -> list[dict[str, Any]]:
+def events_of(where: Path, *options: str) -> list[dict[str, Any]]:
     answer = check(where, "--json", *options)
     return [json.loads(line) for line in answer.out.splitlines()]
 
@@ -127,7 +127,7 @@ def test_an_explicit_glob_protects_new_files_too(tmp_path: Path) -> None:
 def test_json_output_is_one_event_per_line_without_gaps(tmp_path: Path) -> None:
     repo = scene(tmp_path, PYTEST)
     write(repo, {"calc.py": RIGHT, "tests/test_calc.py": "# mine\n"})
-    lines = told(repo)
+    lines = events_of(repo)
     assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
     assert len({line["session"] for line in lines}) == 1
     assert lines[0]["type"] == "session_started"
@@ -148,11 +148,11 @@ def test_json_output_is_one_event_per_line_without_gaps(tmp_path: Path) -> None:
 @pytest.mark.promise("command.check.fresh")
 def test_a_second_check_uses_cached_runs_and_fresh_does_not(tmp_path: Path) -> None:
     repo = scene(tmp_path, shell("test -f calc.py"))
-    assert not result(told(repo))["cached"]
-    assert result(told(repo))["cached"]
-    assert not result(told(repo, "--fresh"))["cached"]
+    assert not result(events_of(repo))["cached"]
+    assert result(events_of(repo))["cached"]
+    assert not result(events_of(repo, "--fresh"))["cached"]
     write(repo, {"other.txt": ""})
-    assert not result(told(repo))["cached"]
+    assert not result(events_of(repo))["cached"]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_second_check_uses_cached_runs_and_fresh_does_not(tmp_path: Path) -> N
 @pytest.mark.promise("check.command")
 def test_a_check_gets_the_expected_status(tmp_path: Path, command: str, extra: str, status: str) -> None:
     repo = scene(tmp_path, shell(command, extra))
-    assert result(told(repo, "--head"))["status"] == status
+    assert result(events_of(repo, "--head"))["status"] == status
 
 
 def test_output_contains_finds_text_in_output_of_any_size(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_every_check_gets_a_result_and_a_layer_of_its_own(tmp_path: Path) -> Non
         for name, command in {"leave": "echo x > left; false", "look": "test ! -e left", "last": "true"}.items()
     )
     repo = scene(tmp_path, contract)
-    lines = told(repo)
+    lines = events_of(repo)
     assert {line["name"]: line["status"] for line in lines[-1]["results"]} == {
         "leave": "fail",
         "look": "pass",
@@ -255,7 +255,7 @@ def test_a_red_check_is_rerun_and_red_then_green_is_flaky(tmp_path: Path, sides:
     with coin(tmp_path, sides) as contract:
         repo = scene(tmp_path, contract)
         assert donewhen("trust", cwd=repo).code == 0
-        lines = told(repo)
+        lines = events_of(repo)
     assert lines[-1]["results"][0]["status"] == status
     assert lines[-1]["outcome"] == {"pass": "verified", "flaky": "flaky", "fail": "red"}[status]
     last = [line for line in lines if line["type"] == "check_completed"][-1]
@@ -269,7 +269,7 @@ def test_a_flaky_check_is_also_run_on_the_base(tmp_path: Path, sides: str, said:
         repo = scene(tmp_path, contract)
         write(repo, {"calc.py": RIGHT})
         assert donewhen("trust", cwd=repo).code == 0
-        lines = told(repo)
+        lines = events_of(repo)
     assert lines[-1]["outcome"] == "flaky"
     assert said in " ".join(result(lines, "rerun")["reasons"])
 
@@ -278,7 +278,7 @@ def test_a_red_check_is_not_rerun_if_another_check_stays_red(tmp_path: Path) -> 
     with coin(tmp_path, "10") as contract:
         repo = scene(tmp_path, contract + "[[check]]\nname = 'gone'\ncommand = 'no-such-program'\n")
         assert donewhen("trust", cwd=repo).code == 0
-        lines = told(repo)
+        lines = events_of(repo)
     assert [line["phase"] for line in lines if line["type"] == "check_started"] == ["final", "final"]
 
 
@@ -287,9 +287,9 @@ def test_a_red_check_is_not_rerun_if_another_check_stays_red(tmp_path: Path) -> 
 def test_the_contract_decides_how_much_an_exit_code_proves(tmp_path: Path) -> None:
     command = shell("python -m pytest -q nowhere || :")
     repo = scene(tmp_path, command)
-    assert result(told(repo))["status"] == "vacuous"
+    assert result(events_of(repo))["status"] == "vacuous"
     write(repo, {"donewhen.toml": '[contract]\nmin_evidence = "exit"\n' + command})
-    assert result(told(repo))["status"] == "pass"
+    assert result(events_of(repo))["status"] == "pass"
 
 
 @pytest.mark.promise("contract.min-evidence.control")
@@ -297,7 +297,7 @@ def test_with_control_evidence_a_green_must_depend_on_the_change(tmp_path: Path)
     control = '[contract]\nmin_evidence = "control"\n'
     repo = scene(tmp_path, control + PYTEST.replace("-q", "-q -k zero"))
     write(repo, {"calc.py": RIGHT})
-    lines = told(repo)
+    lines = events_of(repo)
     assert lines[-1]["results"][0]["status"] == "vacuous"
     plain = check(repo)
     assert "not discriminating" in plain.out
@@ -390,7 +390,7 @@ def test_a_test_that_is_rewritten_while_the_check_runs_is_tampering(tmp_path: Pa
     repo = scene(tmp_path, PYTEST)
     move = "import os\nos.replace('tests/test_calc.py', 'x')\nos.replace('x', 'tests/test_calc.py')\n"
     write(repo, {"calc.py": move + RIGHT})
-    done = result(told(repo))
+    done = result(events_of(repo))
     assert done["status"] == "tampered"
     assert "tests/test_calc.py" in done["reasons"][0]
 

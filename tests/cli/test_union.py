@@ -11,7 +11,7 @@ import pytest
 from needs import needs
 from program import PROGRAM, donewhen
 from repositories import commit, digest, git, repository, write
-from runs.scenes import Run, told
+from runs.scenes import Run, run_json
 
 MODULE = """\
 import os
@@ -54,7 +54,7 @@ def added(text: str) -> dict[str, str]:
 
 
 def union(repo: Path, *words: str) -> Run:
-    return told(repo, "union", "--json", *words)
+    return run_json(repo, "union", "--json", *words)
 
 
 def gates(run: Run) -> dict[str, str]:

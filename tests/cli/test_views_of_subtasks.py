@@ -404,11 +404,11 @@ def test_a_missing_or_odd_field_does_not_stop_a_reader(told: list[tuple[str, dic
 
 @pytest.mark.parametrize("odd", [float("inf"), float("nan"), 10**400, "many", None, [], {}, True])
 def test_a_value_that_is_not_a_number_counts_as_zero(odd: object) -> None:
-    def told(event: Event, **odd: object) -> Record:
+    def run_json(event: Event, **odd: object) -> Record:
         return Record(ID, 1, "", event.type(), {**event.fields(), **odd}, 1)
 
-    assert line_of(told(checked("t", "pass"), duration_ms=odd)) == "  ✓ t: pass 0.0 s"
-    spent = told(events.Spend(tokens=1, usd=None), tokens=odd, usd=odd)
+    assert line_of(run_json(checked("t", "pass"), duration_ms=odd)) == "  ✓ t: pass 0.0 s"
+    spent = run_json(events.Spend(tokens=1, usd=None), tokens=odd, usd=odd)
     assert [*facts_of(EndingFacts([spent]))] == ["  0 tokens, price unknown"]
     known = LiveState(0.0)
     known.add(spent, 0.0)

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from fake_agent.deeds import Ears, put
-from fake_agent.voices import Use, Voice
+from fake_agent.actions import InputWatcher, put
+from fake_agent.outputs import AgentOutput, Use
 
 ASKS_FOR = ("edit", "execute", "fetch")
 OPTIONS = [
@@ -39,7 +39,7 @@ CAPABLE: Mapping[str, Any] = {
 }
 
 
-class Lines(Ears):
+class Lines(InputWatcher):
     """Messages on our standard input and output."""
 
     def __init__(self) -> None:
@@ -57,10 +57,10 @@ class Lines(Ears):
         return json.loads(line) if line.strip() else {}
 
     @property
-    def listens_on(self) -> list[int]:
+    def descriptors(self) -> list[int]:
         return [0]
 
-    def listen(self) -> None:
+    def read_input(self) -> None:
         """A cancellation may have come, or the end; other messages are lost."""
         alive = self._read()
         *lines, self._buffer = self._buffer.split(b"\n")
@@ -72,17 +72,17 @@ class Lines(Ears):
         return bool(piece)
 
 
-class AcpVoice(Voice):
+class AcpOutput(AgentOutput):
     def __init__(self) -> None:
         super().__init__("fake-1", "")
-        self.ears = self.lines = Lines()
+        self.watcher = self.lines = Lines()
         self.prompt: Any = None
         """The id of the prompt that waits for its answer."""
         self._requests = 0
         self._problem: dict[str, Any] | None = None
 
-    def begin_again(self) -> None:
-        super().begin_again()
+    def reset(self) -> None:
+        super().reset()
         self._problem = None
 
     def update(self, update: Mapping[str, Any]) -> None:
@@ -159,33 +159,33 @@ class AcpVoice(Voice):
         self.prompt = None
 
 
-class Door:
+class AcpServer:
     """Everything before a prompt: who we are, which session, which mode."""
 
-    def __init__(self, voice: AcpVoice, answers: Mapping[str, Any]) -> None:
+    def __init__(self, output: AcpOutput, answers: Mapping[str, Any]) -> None:
         self.resumed = ""
         """The conversation that was asked for."""
-        self._voice = voice
+        self._output = output
         self._answers = answers
 
     def prompted(self) -> str | None:
         """The next task; None when the client has gone."""
-        while (message := self._voice.lines.message()) is not None:
+        while (message := self._output.lines.message()) is not None:
             method, params = message.get("method"), message.get("params", {})
             if method == "session/prompt" and method not in self._answers:
-                self._voice.begin_again()
-                self._voice.lines.interrupted = False
-                self._voice.prompt = message["id"]
+                self._output.reset()
+                self._output.lines.interrupted = False
+                self._output.prompt = message["id"]
                 return "".join(one.get("text", "") for one in params["prompt"])
             if "id" in message:
                 self._reply(message["id"], self._answer(method, params))
             if method == "session/load":
-                self._voice.say("told again, and late")
+                self._output.say("told again, and late")
         return None
 
     def _reply(self, id: Any, answer: Mapping[str, Any] | None) -> None:
         if answer is not None:
-            self._voice.lines.send(id=id, **answer)
+            self._output.lines.send(id=id, **answer)
 
     def _answer(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if method in self._answers:
@@ -201,11 +201,11 @@ class Door:
 
     def _entered(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         servers = params.get("mcpServers", [])
-        self._voice.mcp_url = next((one["url"] for one in servers if one.get("type") == "http"), "")
+        self._output.mcp_url = next((one["url"] for one in servers if one.get("type") == "http"), "")
         state: dict[str, Any] = {"modes": MODES, "models": MODELS}
         if method == "session/new":
-            return {"sessionId": self._voice.conversation, **state}
-        self._voice.conversation = self.resumed = params["sessionId"]
+            return {"sessionId": self._output.conversation, **state}
+        self._output.conversation = self.resumed = params["sessionId"]
         if method == "session/load":
-            self._voice.say("told again from earlier")
+            self._output.say("told again from earlier")
         return state

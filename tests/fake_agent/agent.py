@@ -29,8 +29,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from fake_agent.deeds import daemon, fetched, put, put_line, run, tools_of
-from fake_agent.voices import VOICES, Use, Voice
+from fake_agent.actions import daemon, fetched, put, put_line, run, tools_of
+from fake_agent.outputs import OUTPUTS, AgentOutput, Use
 
 VERSION = "1.0.0"
 SIGN_IN = "To sign in, open https://example.invalid/device and enter the code FAKE-CODE."
@@ -86,7 +86,7 @@ def keep(path: str, text: str) -> None:
         file.write(text)
 
 
-class Over(Exception):
+class EndProcess(Exception):
     """The process is to end, with this code and without another word."""
 
     def __init__(self, code: int) -> None:
@@ -97,31 +97,31 @@ class Over(Exception):
 class Player:
     """Carries out the steps of one invocation, and has each told by a voice."""
 
-    def __init__(self, voice: Voice, task: str, mcp: str = "") -> None:
-        self.voice = voice
+    def __init__(self, output: AgentOutput, task: str, mcp: str = "") -> None:
+        self.output = output
         self.task = task
         self.mcp = mcp
         self._calls = 0
 
     def play(self, steps: Sequence[Step]) -> int:
-        """The exit code. Raises `Over` where a step ends the process before its time."""
+        """The exit code. Raises `EndProcess` where a step ends the process before its time."""
         for step in steps:
             (name,) = step
             STEPS[name](self, step[name])
-            if self.voice.ears.interrupted:
+            if self.output.watcher.interrupted:
                 break
-        return self.voice.finish()
+        return self.output.finish()
 
-    def use(self, tool: str, kind: str, given: Mapping[str, Any], deed: Callable[[], tuple[bool, str]]) -> None:
+    def use(self, tool: str, kind: str, given: Mapping[str, Any], action: Callable[[], tuple[bool, str]]) -> None:
         """A tool, as a real agent would use one: told, allowed or refused, done, told."""
         self._calls += 1
         use = Use(f"call_{self._calls}", tool, kind, given)
-        ok, text = deed() if self.voice.call(use) else (False, "refused")
-        self.voice.result(use, ok, text)
+        ok, text = action() if self.output.call(use) else (False, "refused")
+        self.output.result(use, ok, text)
 
 
 def write(player: Player, what: Mapping[str, str]) -> None:
-    def deed() -> tuple[bool, str]:
+    def action() -> tuple[bool, str]:
         try:
             os.makedirs(os.path.dirname(what["path"]) or ".", exist_ok=True)
             keep(what["path"], what["content"])
@@ -129,25 +129,25 @@ def write(player: Player, what: Mapping[str, str]) -> None:
             return False, str(error)
         return True, f"wrote {what['path']}"
 
-    player.use("write", "edit", what, deed)
+    player.use("write", "edit", what, action)
 
 
 def shell(player: Player, command: str) -> None:
-    def deed() -> tuple[bool, str]:
-        code, output = run(command, player.voice.ears)
+    def action() -> tuple[bool, str]:
+        code, output = run(command, player.output.watcher)
         return code == 0, f"{output}[exit {code}]"
 
-    player.use("shell", "execute", {"command": command}, deed)
+    player.use("shell", "execute", {"command": command}, action)
 
 
 def read(player: Player, path: str) -> None:
-    def deed() -> tuple[bool, str]:
+    def action() -> tuple[bool, str]:
         try:
             return True, contents(path)
         except OSError as error:
             return False, str(error)
 
-    player.use("read", "read", {"path": path}, deed)
+    player.use("read", "read", {"path": path}, action)
 
 
 def fetch(player: Player, url: str) -> None:
@@ -155,7 +155,7 @@ def fetch(player: Player, url: str) -> None:
 
 
 def mcp(player: Player, _: Any) -> None:
-    url = player.mcp or player.voice.mcp_url
+    url = player.mcp or player.output.mcp_url
     player.use("mcp", "other", {"url": url}, lambda: tools_of(url))
 
 
@@ -192,25 +192,25 @@ def wait() -> NoReturn:
 
 
 def end(_: Player, code: int) -> NoReturn:
-    raise Over(code)
+    raise EndProcess(code)
 
 
 STEPS: Mapping[str, Callable[[Player, Any], None]] = {
-    "say": lambda player, text: player.voice.say(text),
-    "task": lambda player, _: player.voice.say(player.task),
-    "env": lambda player, _: player.voice.say(json.dumps(dict(os.environ))),
+    "say": lambda player, text: player.output.say(text),
+    "task": lambda player, _: player.output.say(player.task),
+    "env": lambda player, _: player.output.say(json.dumps(dict(os.environ))),
     "write": write,
     "shell": shell,
     "read": read,
     "fetch": fetch,
     "mcp": mcp,
     "daemon": start_daemon,
-    "usage": lambda player, usage: player.voice.use(usage),
-    "success": lambda player, _: player.voice.succeed(),
-    "error": lambda player, message: player.voice.fail(message),
-    "unauthorized": lambda player, _: player.voice.fail("API Error: 401 invalid x-api-key", 401),
-    "request": lambda player, what: player.voice.request(what["method"], what.get("params", {})),
-    "update": lambda player, what: player.voice.update(what),
+    "usage": lambda player, usage: player.output.use(usage),
+    "success": lambda player, _: player.output.succeed(),
+    "error": lambda player, message: player.output.fail(message),
+    "unauthorized": lambda player, _: player.output.fail("API Error: 401 invalid x-api-key", 401),
+    "request": lambda player, what: player.output.request(what["method"], what.get("params", {})),
+    "update": lambda player, what: player.output.update(what),
     "print": print_bytes,
     "flood": flood,
     "login": login,
@@ -241,7 +241,7 @@ def main(words: Sequence[str]) -> int:
     options = options_of(words)
     try:
         script = Script(options.script)
-        if options.stream not in VOICES:
+        if options.stream not in OUTPUTS:
             raise ValueError(f"no stream is called {options.stream}")
     except (OSError, ValueError) as mistake:
         sys.stderr.write(f"fake agent: {mistake}\n")
@@ -250,20 +250,20 @@ def main(words: Sequence[str]) -> int:
         if options.acp:
             return serve(script, options)
         number = script.number(options.resume)
-        voice = VOICES[options.stream](f"fake-{number}", options.task)
-        return Player(voice, options.task, options.mcp).play(script.steps(number))
-    except Over as over:
+        output = OUTPUTS[options.stream](f"fake-{number}", options.task)
+        return Player(output, options.task, options.mcp).play(script.steps(number))
+    except EndProcess as over:
         return over.code
     except BrokenPipeError:
         return 1
 
 
 def serve(script: Script, options: Options) -> int:
-    from fake_agent.acp import AcpVoice, Door
+    from fake_agent.acp import AcpOutput, AcpServer
 
-    voice = AcpVoice()
-    door = Door(voice, script.answers)
+    output = AcpOutput()
+    door = AcpServer(output, script.answers)
     while (task := door.prompted()) is not None:
         steps = script.steps(script.number(door.resumed))
-        Player(voice, task, options.mcp).play(steps)
+        Player(output, task, options.mcp).play(steps)
     return 0

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from zipfile import ZipFile
 
-PACKED = ("__init__", "agent", "deeds", "voices", "acp")
+PACKED = ("__init__", "agent", "actions", "outputs", "acp")
 MAIN = """
 import os, sys
 from fake_agent.agent import main

@@ -26,7 +26,7 @@ def proposed(root: Path, files: Mapping[str, str]) -> Proposal:
     return propose(root, all_programs)
 
 
-def placed(proposal: Proposal) -> list[tuple[str, str, str]]:
+def with_directories(proposal: Proposal) -> list[tuple[str, str, str]]:
     return [(one.check.name, one.check.dir, one.check.command) for one in proposal.checks]
 
 
@@ -41,7 +41,7 @@ def test_each_package_of_a_mixed_repository_gets_its_own_check(tmp_path: Path) -
             "service/a_test.go": "",
         },
     )
-    assert placed(found) == [
+    assert with_directories(found) == [
         ("tests-backend", "backend", "python3 -m pytest -q"),
         ("tests-frontend", "frontend", "npm test"),
         ("tests-service", "service", "go test ./..."),
@@ -54,7 +54,7 @@ def test_a_root_script_that_runs_all_workspaces_is_one_check(tmp_path: Path) -> 
     found = proposed(
         tmp_path, {"package.json": root, "packages/a/package.json": member, "packages/b/package.json": member}
     )
-    assert placed(found) == [("tests", ".", "npm test")]
+    assert with_directories(found) == [("tests", ".", "npm test")]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_root_script_that_runs_all_workspaces_is_one_check(tmp_path: Path) -> 
 )
 def test_workspaces_without_a_root_script_get_their_own_checks(tmp_path: Path, root: dict[str, str]) -> None:
     found = proposed(tmp_path, {**root, "packages/a/package.json": package(scripts={"test": "jest"})})
-    assert [(name, where) for name, where, _ in placed(found)] == [("tests-packages-a", "packages/a")]
+    assert [(name, where) for name, where, _ in with_directories(found)] == [("tests-packages-a", "packages/a")]
 
 
 def test_members_of_a_uv_workspace_use_the_environment_of_the_root(tmp_path: Path) -> None:
@@ -82,13 +82,13 @@ def test_members_of_a_uv_workspace_use_the_environment_of_the_root(tmp_path: Pat
             "packages/a/test_a.py": SOME_TEST,
         },
     )
-    assert placed(found) == [("tests-packages-a", "packages/a", "uv run --no-sync pytest -q")]
+    assert with_directories(found) == [("tests-packages-a", "packages/a", "uv run --no-sync pytest -q")]
     assert found.workspace == {"share": (".venv",)}
 
 
 def test_a_member_without_its_own_environment_uses_the_root_s_by_path(tmp_path: Path) -> None:
     files = {".gitignore": ".venv/\n", ".venv/bin/python": "", "sub/setup.py": "", "sub/test_a.py": SOME_TEST}
-    assert placed(proposed(tmp_path, files)) == [("tests-sub", "sub", "../.venv/bin/python -m pytest -q")]
+    assert with_directories(proposed(tmp_path, files)) == [("tests-sub", "sub", "../.venv/bin/python -m pytest -q")]
 
 
 def test_packages_covered_by_the_root_s_testpaths_are_not_tested_twice(tmp_path: Path) -> None:
@@ -101,17 +101,17 @@ def test_packages_covered_by_the_root_s_testpaths_are_not_tested_twice(tmp_path:
             "packages/a/tests/test_a.py": SOME_TEST,
         },
     )
-    assert placed(found) == [("tests", ".", "python3 -m pytest -q")]
+    assert with_directories(found) == [("tests", ".", "python3 -m pytest -q")]
 
 
 def test_modules_of_a_go_workspace_get_their_own_checks(tmp_path: Path) -> None:
     files = {"go.work": "use ./a\nuse ./b\n", "a/go.mod": "module a\n", "a/a_test.go": "", "b/go.mod": "module b\n"}
-    assert placed(proposed(tmp_path, files)) == [("tests-a", "a", "go test ./...")]
+    assert with_directories(proposed(tmp_path, files)) == [("tests-a", "a", "go test ./...")]
 
 
 def test_modules_of_a_maven_build_belong_to_its_root(tmp_path: Path) -> None:
     files = {"pom.xml": "<module>a</module>", "a/pom.xml": "", "a/src/test/java/ATest.java": ""}
-    assert placed(proposed(tmp_path, files)) == [("tests", ".", "mvn -o -B -q test")]
+    assert with_directories(proposed(tmp_path, files)) == [("tests", ".", "mvn -o -B -q test")]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_manifests_in_fixtures_are_not_packages(tmp_path: Path, place: str) -> N
 
 def test_odd_directory_names_give_valid_check_names_and_quoted_commands(tmp_path: Path) -> None:
     found = proposed(tmp_path, {"my café (2)/setup.py": "", "my café (2)/test_a.py": SOME_TEST, ".venv/bin/python": ""})
-    assert placed(found) == [("tests-my-caf-2", "my café (2)", "../.venv/bin/python -m pytest -q")]
+    assert with_directories(found) == [("tests-my-caf-2", "my café (2)", "../.venv/bin/python -m pytest -q")]
 
 
 # -- shared paths --

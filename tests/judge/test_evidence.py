@@ -25,7 +25,7 @@ GREEN = CheckRun(
 )
 
 
-def told(tests: Tests, complete: bool = True) -> CheckRun:
+def run_with_tests(tests: Tests, complete: bool = True) -> CheckRun:
     return replace(GREEN, reading=RunnerReport("pytest", tests, complete=complete))
 
 
@@ -78,11 +78,11 @@ def test_a_recognised_runner_that_shows_no_test_is_vacuous() -> None:
 
 
 def test_a_report_of_failures_is_believed_over_an_exit_code_of_0() -> None:
-    assert [status for status, _ in evidence.doubts_alone(told(Tests(5, 4, 1, 0)))] == [CheckStatus.FAIL]
+    assert [status for status, _ in evidence.doubts_alone(run_with_tests(Tests(5, 4, 1, 0)))] == [CheckStatus.FAIL]
 
 
 def test_a_report_that_breaks_off_is_tampered_with() -> None:
-    assert [status for status, _ in evidence.doubts_alone(told(Tests(5, 5, 0, 0), complete=False))] == [
+    assert [status for status, _ in evidence.doubts_alone(run_with_tests(Tests(5, 5, 0, 0), complete=False))] == [
         CheckStatus.TAMPERED
     ]
 
@@ -90,21 +90,23 @@ def test_a_report_that_breaks_off_is_tampered_with() -> None:
 @pytest.mark.promise("check.min-tests")
 def test_fewer_tests_than_required_are_vacuous_and_skipped_ones_do_not_count() -> None:
     assert list(evidence.doubts_of_counts(CHECK, GREEN)) == []
-    assert evidence.worst(list(evidence.doubts_of_counts(CHECK, told(Tests(3, 0, 0, 3))))) is CheckStatus.VACUOUS
+    assert (
+        evidence.worst(list(evidence.doubts_of_counts(CHECK, run_with_tests(Tests(3, 0, 0, 3))))) is CheckStatus.VACUOUS
+    )
     assert evidence.worst(list(evidence.doubts_of_counts(replace(CHECK, min_tests=6), GREEN))) is CheckStatus.VACUOUS
-    assert list(evidence.doubts_of_counts(replace(CHECK, min_tests=0), told(Tests()))) == []
+    assert list(evidence.doubts_of_counts(replace(CHECK, min_tests=0), run_with_tests(Tests()))) == []
 
 
 @pytest.mark.promise("check.allow-skips")
 @pytest.mark.parametrize("now", [Tests(4, 4, 0, 0), Tests(5, 4, 0, 1)])
 def test_fewer_collected_or_more_skipped_than_on_the_base_is_vacuous_unless_allowed(now: Tests) -> None:
-    doubts = list(evidence.doubts_against_base(CHECK, told(now), GREEN))
+    doubts = list(evidence.doubts_against_base(CHECK, run_with_tests(now), GREEN))
     assert evidence.worst(doubts) is CheckStatus.VACUOUS
-    assert list(evidence.doubts_against_base(replace(CHECK, allow_skips=True), told(now), GREEN)) == []
+    assert list(evidence.doubts_against_base(replace(CHECK, allow_skips=True), run_with_tests(now), GREEN)) == []
 
 
 def test_more_tests_than_on_the_base_are_accepted() -> None:
-    assert list(evidence.doubts_against_base(CHECK, told(Tests(9, 9, 0, 0)), GREEN)) == []
+    assert list(evidence.doubts_against_base(CHECK, run_with_tests(Tests(9, 9, 0, 0)), GREEN)) == []
 
 
 def test_tests_that_the_base_shows_and_the_candidate_does_not_are_vacuous() -> None:

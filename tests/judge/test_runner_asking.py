@@ -9,7 +9,7 @@ from donewhen.workspace.beneath import Root
 from repositories import write
 
 
-def asked(base: Path, command: str) -> str:
+def instrumented_text(base: Path, command: str) -> str:
     return instrument_command(command, Root(base), "/side").command
 
 
@@ -49,7 +49,7 @@ def test_pytest_without_its_report_plugin_is_not_instrumented(base: Path, files:
     ],
 )
 def test_arguments_are_added_to_a_simple_command(base: Path, command: str, added: str) -> None:
-    assert asked(base, command) == command + added
+    assert instrumented_text(base, command) == command + added
 
 
 @pytest.mark.parametrize(
@@ -71,21 +71,21 @@ def test_arguments_are_added_to_a_simple_command(base: Path, command: str, added
     ],
 )
 def test_any_other_command_is_not_changed(base: Path, command: str) -> None:
-    assert asked(base, command) == command
+    assert instrumented_text(base, command) == command
 
 
 def test_reporters_in_the_settings_of_a_person_are_not_replaced(base: Path) -> None:
     write(base, {"vitest.config.ts": "export default { test: { reporters: ['verbose'] } }"})
-    assert asked(base, "vitest run") == "vitest run"
+    assert instrumented_text(base, "vitest run") == "vitest run"
     write(base, {"phpunit.xml": '<phpunit><logging><junit outputFile="x"/></logging></phpunit>'})
-    assert asked(base, "phpunit") == "phpunit"
+    assert instrumented_text(base, "phpunit") == "phpunit"
 
 
 def test_go_gets_an_argument_to_name_its_tests_where_possible(base: Path) -> None:
     found = instrument_command("go test ./...", Root(base), "/side")
     assert found.command == "go test -v ./..."
     assert "GOFLAGS" not in found.variables
-    assert asked(base, "go test -json ./...") == "go test -json ./..."
+    assert instrumented_text(base, "go test -json ./...") == "go test -json ./..."
     among_others = instrument_command("go vet ./... && go test ./...", Root(base), "/side")
     assert among_others.command == "go vet ./... && go test ./..."
     assert among_others.variables["GOFLAGS"] == "-v"

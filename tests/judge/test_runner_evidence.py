@@ -12,32 +12,35 @@ MAVEN = (
 )
 
 
-def asked(*expected: str) -> InstrumentedCommand:
+def command_with(*expected: str) -> InstrumentedCommand:
     return InstrumentedCommand("a command", {}, expected)
 
 
 def test_a_report_counts_more_than_printed_text() -> None:
-    found = read({"pytest.xml": RED}, {}, b"5 passed in 0.1s\n", asked("pytest"))
+    found = read({"pytest.xml": RED}, {}, b"5 passed in 0.1s\n", command_with("pytest"))
     assert found == (RunnerReport("pytest", Tests(1, 0, 1, 0), ("B.b",), ran=("B.b",)), "sidecar")
 
 
 def test_a_green_report_with_a_printed_failure_is_not_believed() -> None:
-    found = read({"pytest.xml": GREEN}, {}, b"1 failed in 0.1s\n", asked("pytest"))
+    found = read({"pytest.xml": GREEN}, {}, b"1 failed in 0.1s\n", command_with("pytest"))
     assert found is not None
     assert not found[0].complete
 
 
 def test_without_a_report_the_evidence_is_text() -> None:
-    assert read({}, {}, b"5 passed in 0.1s\n", asked("pytest")) == (RunnerReport("pytest", Tests(5, 5, 0, 0)), "text")
+    assert read({}, {}, b"5 passed in 0.1s\n", command_with("pytest")) == (
+        RunnerReport("pytest", Tests(5, 5, 0, 0)),
+        "text",
+    )
 
 
 def test_without_report_and_text_there_are_no_results() -> None:
-    assert read({}, {}, b"hello\n", asked("pytest")) is None
+    assert read({}, {}, b"hello\n", command_with("pytest")) is None
 
 
 def test_an_empty_or_broken_report_is_an_incomplete_run() -> None:
     for content in (b"", b"{", GREEN[:-5]):
-        found = read({"pytest.xml": content}, {}, b"5 passed in 0.1s\n", asked("pytest"))
+        found = read({"pytest.xml": content}, {}, b"5 passed in 0.1s\n", command_with("pytest"))
         assert found is not None
         assert not found[0].complete
 
@@ -45,20 +48,23 @@ def test_an_empty_or_broken_report_is_an_incomplete_run() -> None:
 def test_reports_and_lines_of_runners_that_the_command_does_not_call_are_ignored() -> None:
     reports = {"pytest.xml": GREEN, "other.xml": GREEN}
     in_tree = {"target/surefire-reports/TEST-A.xml": GREEN}
-    assert read(reports, in_tree, b"5 examples, 0 failures\n", asked("cargo")) is None
+    assert read(reports, in_tree, b"5 examples, 0 failures\n", command_with("cargo")) is None
 
 
 def test_output_of_any_runner_is_read_for_a_command_that_names_none() -> None:
-    assert read({"pytest.xml": GREEN}, {}, b"", asked()) == (
+    assert read({"pytest.xml": GREEN}, {}, b"", command_with()) == (
         RunnerReport("pytest", Tests(1, 1, 0, 0), ran=("A.a",)),
         "sidecar",
     )
-    assert read({}, {}, b"5 examples, 0 failures\n", asked()) == (RunnerReport("rspec", Tests(5, 5, 0, 0)), "text")
+    assert read({}, {}, b"5 examples, 0 failures\n", command_with()) == (
+        RunnerReport("rspec", Tests(5, 5, 0, 0)),
+        "text",
+    )
 
 
 def test_several_runners_of_one_command_are_summed() -> None:
     text = b"Tests:       2 passed, 2 total\n"
-    found = read({"pytest.xml": RED}, {}, text, asked("pytest", "jest"))
+    found = read({"pytest.xml": RED}, {}, text, command_with("pytest", "jest"))
     assert found == (RunnerReport("pytest, jest", Tests(3, 2, 1, 0), ("B.b",)), "sidecar")
 
 
@@ -66,9 +72,9 @@ def test_reports_in_the_tree_are_added_if_the_printed_total_agrees_or_is_missing
     in_tree = {"a/target/surefire-reports/TEST-A.xml": GREEN, "b/target/failsafe-reports/TEST-B.xml": GREEN}
     ended = "[INFO] BUILD SUCCESS\n"
     for output in ("", MAVEN.format(2) + ended):
-        found = read({}, in_tree, output.encode(), asked("maven"))
+        found = read({}, in_tree, output.encode(), command_with("maven"))
         assert found == (RunnerReport("maven", Tests(2, 2, 0, 0), ran=("A.a",)), "sidecar")
-    forged = read({}, in_tree, (MAVEN.format(1) + ended).encode(), asked("maven"))
+    forged = read({}, in_tree, (MAVEN.format(1) + ended).encode(), command_with("maven"))
     assert forged == (RunnerReport("maven", Tests(1, 1, 0, 0)), "text")
 
 

@@ -37,10 +37,10 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def shelf(url: str, tmp_path: Path) -> Generator[RepairStoreHandle]:
-    shelf = RepairStoreHandle(tmp_path, url)
-    yield shelf
-    shelf.close()
+def handle(url: str, tmp_path: Path) -> Generator[RepairStoreHandle]:
+    handle = RepairStoreHandle(tmp_path, url)
+    yield handle
+    handle.close()
 
 
 @pytest.fixture
@@ -53,5 +53,5 @@ def connection(url: str, tmp_path: Path) -> Generator[Connection]:
 
 
 @pytest.fixture
-def book(shelf: RepairStoreHandle) -> RepairStore:
-    return shelf.write(lambda book: book)
+def store(handle: RepairStoreHandle) -> RepairStore:
+    return handle.write(lambda store: store)

@@ -18,10 +18,10 @@ def main() -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()
-    shelf = RepairStoreHandle(Path(directory), patience=PATIENCE)
+    handle = RepairStoreHandle(Path(directory), patience=PATIENCE)
     for repair in [*shared, *own]:
-        shelf.write(partial(RepairStore.add, repair=repair))
-    shelf.close()
+        handle.write(partial(RepairStore.add, repair=repair))
+    handle.close()
 
 
 if __name__ == "__main__":

@@ -25,19 +25,19 @@ LEARNER = Path(__file__).with_name("learner.py")
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def everything(book: RepairStore) -> int:
-    return len(book.all())
+def everything(store: RepairStore) -> int:
+    return len(store.all())
 
 
-def add(book: RepairStore) -> bool:
-    return book.add(learnt())
+def add(store: RepairStore) -> bool:
+    return store.add(learnt())
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    shelf = RepairStoreHandle(tmp_path)
-    assert shelf.write(add)
-    shelf.close()
+    handle = RepairStoreHandle(tmp_path)
+    assert handle.write(add)
+    handle.close()
     return tmp_path / FILE
 
 
@@ -47,11 +47,11 @@ def test_a_damaged_file_is_set_aside_with_one_line_and_a_new_one_is_created(file
     damaged = {"text": b"no database" * 100, "cut": content[: len(content) // 2 + 77], "pages": content[:4096]}[how]
     damaged += os.urandom(len(content) - 4096) if how == "pages" else b""
     file.write_bytes(damaged)
-    shelf = RepairStoreHandle(file.parent)
-    assert shelf.write(add)
-    assert shelf.read(everything, -1) == 1
-    shelf.close()
-    (line,) = shelf.warnings
+    handle = RepairStoreHandle(file.parent)
+    assert handle.write(add)
+    assert handle.read(everything, -1) == 1
+    handle.close()
+    (line,) = handle.warnings
     assert line.startswith(f"{file} was damaged and is kept as {file}.damaged-1")
     assert Path(f"{file}.damaged-1").exists()
     again = RepairStoreHandle(file.parent)
@@ -78,14 +78,14 @@ def test_a_file_already_replaced_by_another_process_is_not_replaced_again(file: 
 def test_a_lock_is_waited_for_briefly_and_reading_still_works(file: Path) -> None:
     holder = sqlite3.connect(file, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    shelf = RepairStoreHandle(file.parent, patience=0.01)
-    assert shelf.read(everything, -1) == 1
+    handle = RepairStoreHandle(file.parent, patience=0.01)
+    assert handle.read(everything, -1) == 1
     with pytest.raises(Busy, match="locked by another process"):
-        shelf.write(lambda book: book.forget([learnt().id]))
+        handle.write(lambda store: store.forget([learnt().id]))
     holder.execute("ROLLBACK")
     holder.close()
-    assert shelf.write(lambda book: book.forget([learnt().id])) == 1
-    shelf.close()
+    assert handle.write(lambda store: store.forget([learnt().id])) == 1
+    handle.close()
 
 
 def test_parallel_processes_that_create_and_write_the_memory_lose_nothing(
@@ -107,9 +107,9 @@ def test_parallel_processes_that_create_and_write_the_memory_lose_nothing(
     for process in processes:
         process.communicate(timeout=60)
     assert [process.returncode for process in processes] == [0, 0, 0]
-    shelf = RepairStoreHandle(tmp_path)
-    assert shelf.read(everything, -1) == 3 + 3 * 5
-    shelf.close()
+    handle = RepairStoreHandle(tmp_path)
+    assert handle.read(everything, -1) == 3 + 3 * 5
+    handle.close()
 
 
 def test_a_directory_at_the_path_of_the_memory_is_one_line(tmp_path: Path) -> None:
@@ -155,15 +155,15 @@ def test_every_schema_version_has_a_golden_file_that_still_opens(tmp_path: Path)
     ]
     for golden in GOLDEN.iterdir():
         shutil.copy(golden, tmp_path / FILE)
-        shelf = RepairStoreHandle(tmp_path)
-        found = shelf.read(lambda book: book.all("declared"), [])
+        handle = RepairStoreHandle(tmp_path)
+        found = handle.read(lambda store: store.all("declared"), [])
         assert {known.repair.approach for known in found} == {"declared it", "declared vat"}
-        assert shelf.read(lambda book: book.find(learnt().id).counts, None) == Counts(
+        assert handle.read(lambda store: store.find(learnt().id).counts, None) == Counts(
             shown=1, helped=1, withheld=1, withheld_red=1
         )
-        assert shelf.write(lambda book: book.add(learnt(said="a new one", patch=patch("new"))))
-        assert shelf.warnings == []
-        shelf.close()
+        assert handle.write(lambda store: store.add(learnt(said="a new one", patch=patch("new"))))
+        assert handle.warnings == []
+        handle.close()
 
 
 def test_only_the_owner_can_read_the_memory(file: Path) -> None:
@@ -171,14 +171,14 @@ def test_only_the_owner_can_read_the_memory(file: Path) -> None:
 
 
 def test_forgotten_text_is_erased_from_the_file(file: Path) -> None:
-    shelf = RepairStoreHandle(file.parent)
+    handle = RepairStoreHandle(file.parent)
     words = (b"zebrafish", b"okapi")
     secret = learnt(said="the zebrafish", patch=patch("okapi"))
-    assert shelf.write(lambda book: book.add(secret))
+    assert handle.write(lambda store: store.add(secret))
     assert all(_somewhere(file, word) for word in words)
-    assert shelf.write(lambda book: book.forget([secret.id])) == 1
+    assert handle.write(lambda store: store.forget([secret.id])) == 1
     assert not any(_somewhere(file, word) for word in words)  # also while it is open
-    shelf.close()
+    handle.close()
     assert not any(_somewhere(file, word) for word in words)
 
 

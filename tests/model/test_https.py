@@ -20,7 +20,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
     return certificate(tmp_path_factory.mktemp("certificate"), "IP:127.0.0.1")
 
 
-async def asked(server: WireServer, scheme: str, name: str) -> Reply | ModelFailed:
+async def send_turn(server: WireServer, scheme: str, name: str) -> Reply | ModelFailed:
     url = f"{scheme}://127.0.0.1:{server.port}{'' if name.startswith('anthropic') else '/v1'}"
     model = open_model(name, ModelConfig(base_url=url, retry=RetryBudget(per_turn=0)), ENVIRONMENT)
     try:
@@ -38,7 +38,7 @@ async def test_an_https_address_works_in_upper_and_lower_case(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(made.file))
     with serving(FINE, tls=made.server()) as server:
-        reply = await asked(server, scheme, name)
+        reply = await send_turn(server, scheme, name)
     assert isinstance(reply, Reply) and reply.text == "fine"
 
 
@@ -48,7 +48,7 @@ async def test_a_server_with_an_untrusted_certificate_is_refused(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate(tmp_path, "IP:127.0.0.1").file))
     with serving(FINE, tls=made.server()) as server:
-        failed = await asked(server, scheme, "anthropic:m")
+        failed = await send_turn(server, scheme, "anthropic:m")
     assert isinstance(failed, ModelFailed) and failed.kind == "tls"
     assert not server.received
 
@@ -56,5 +56,5 @@ async def test_a_server_with_an_untrusted_certificate_is_refused(
 @pytest.mark.parametrize("scheme", ["http", "HTTP"])
 async def test_an_http_address_works_in_upper_and_lower_case(scheme: str) -> None:
     with serving(FINE) as server:
-        reply = await asked(server, scheme, "anthropic:m")
+        reply = await send_turn(server, scheme, "anthropic:m")
     assert isinstance(reply, Reply) and reply.text == "fine"

@@ -33,7 +33,7 @@ def script(tmp_path: Path) -> Write:
     return write
 
 
-async def said_by(model: Scripted, number: int, role: str = "maker") -> Reply:
+async def reply_of(model: Scripted, number: int, role: str = "maker") -> Reply:
     return await model.reply(replace(first_turn(), number=number, role=role))
 
 
@@ -47,35 +47,35 @@ async def test_each_turn_gets_the_step_with_its_number(script: Write) -> None:
             ]
         )
     )
-    first, second, third = [await said_by(model, number) for number in range(3)]
+    first, second, third = [await reply_of(model, number) for number in range(3)]
     assert (first.text, first.calls, first.stop) == ("looking", (Call("", "shell", {"command": "ls"}),), "calls")
     assert [call.name for call in second.calls] == ["read_file", "list_dir"]
     assert (third.text, third.calls, third.usage, third.stop) == ("done", (), Usage(7, 3), "done")
     assert third.cost_usd is None
-    assert await said_by(model, 0) == first
+    assert await reply_of(model, 0) == first
 
 
 async def test_each_role_has_its_own_steps_and_a_missing_role_has_none(script: Write) -> None:
     model = open_scripted(script({"maker": [{"text": "m"}], "worker:a": [{"text": "w"}]}))
-    assert (await said_by(model, 0)).text == "m"
-    assert (await said_by(model, 0, "worker:a")).text == "w"
+    assert (await reply_of(model, 0)).text == "m"
+    assert (await reply_of(model, 0, "worker:a")).text == "w"
     with pytest.raises(ModelFailed, match="0 steps for planner"):
-        await said_by(model, 0, "planner")
+        await reply_of(model, 0, "planner")
 
 
 async def test_a_script_that_runs_out_is_a_permanent_failure(script: Write) -> None:
     model = open_scripted(script([{"text": "only"}]))
     with pytest.raises(ModelFailed) as failed:
-        await said_by(model, 1)
+        await reply_of(model, 1)
     assert (failed.value.kind, failed.value.final) == ("script", True)
 
 
 async def test_a_step_with_an_error_fails_and_the_next_step_follows(script: Write) -> None:
     model = open_scripted(script([{"error": "the server burns"}, {"text": "again"}]))
     with pytest.raises(ModelFailed, match="the server burns") as failed:
-        await said_by(model, 0)
+        await reply_of(model, 0)
     assert (failed.value.kind, failed.value.final) == ("script", False)
-    assert (await said_by(model, 1)).text == "again"
+    assert (await reply_of(model, 1)).text == "again"
 
 
 async def test_a_delay_passes_before_the_reply(script: Write) -> None:
@@ -87,7 +87,7 @@ async def test_a_delay_passes_before_the_reply(script: Write) -> None:
 
 
 async def test_an_input_that_is_not_an_object_is_a_call_with_a_problem(script: Write) -> None:
-    reply = await said_by(open_scripted(script([{"tool": {"name": "shell", "input": "ls"}}])), 0)
+    reply = await reply_of(open_scripted(script([{"tool": {"name": "shell", "input": "ls"}}])), 0)
     assert reply.calls == (Call("", "shell", {}, "the input is not an object"),)
 
 
@@ -150,7 +150,7 @@ def test_a_script_that_is_a_device_or_a_pipe_is_refused_at_once(tmp_path: Path, 
 async def test_the_message_about_a_script_of_one_step_is_singular(script: Write) -> None:
     model = open_scripted(script([{"text": "a"}]))
     with pytest.raises(ModelFailed, match=r"^the script has 1 step for maker, but turn 2 was requested$"):
-        await said_by(model, 1)
+        await reply_of(model, 1)
 
 
 JSON = st.recursive(
@@ -186,7 +186,7 @@ async def test_every_turn_gets_its_step_or_a_failure(
     file.write_text(json.dumps([{"text": text} for text in steps]))
     model = open_scripted(str(file))
     if number < len(steps):
-        assert (await said_by(model, number)).text == steps[number]
+        assert (await reply_of(model, number)).text == steps[number]
         return
     with pytest.raises(ModelFailed):
-        await said_by(model, number)
+        await reply_of(model, number)

@@ -11,7 +11,7 @@ from donewhen.model.sse import BrokenStream, Events, ServerEvent
 LINES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff"), max_size=12)
 
 
-def heard(*chunks: bytes) -> list[ServerEvent]:
+def events_of(*chunks: bytes) -> list[ServerEvent]:
     events = Events()
     return [event for chunk in chunks for event in events.feed(chunk)]
 
@@ -39,39 +39,39 @@ def test_any_chunking_gives_the_same_events(stream: tuple[bytes, list[ServerEven
     cuts = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=6)))
     edges = [0, *cuts, len(content)]
     chunks = [content[start:end] for start, end in pairwise(edges)]
-    assert heard(*chunks) == events
-    assert heard(*(bytes([byte]) for byte in content)) == events
+    assert events_of(*chunks) == events
+    assert events_of(*(bytes([byte]) for byte in content)) == events
 
 
 @settings(deadline=None)
 @given(st.lists(st.binary(max_size=30), max_size=6))
 def test_any_bytes_are_events_or_a_broken_stream(chunks: list[bytes]) -> None:
     try:
-        found = heard(*chunks)
+        found = events_of(*chunks)
     except BrokenStream:
         return
     assert all(event.data.encode() for event in found if event.data)
 
 
 def test_comments_are_not_events() -> None:
-    assert heard(b": one\n\n:two\n\n", b"data: x\n\n") == [ServerEvent("", "x")]
+    assert events_of(b": one\n\n:two\n\n", b"data: x\n\n") == [ServerEvent("", "x")]
 
 
 def test_an_unterminated_event_is_never_returned() -> None:
-    assert heard(b"data: x\n\ndata: y\n") == [ServerEvent("", "x")]
+    assert events_of(b"data: x\n\ndata: y\n") == [ServerEvent("", "x")]
 
 
 def test_a_space_after_the_colon_and_a_byte_order_mark_are_not_data() -> None:
-    assert heard(b"\xef\xbb\xbfdata:x\n\ndata:  y\n\n") == [ServerEvent("", "x"), ServerEvent("", " y")]
+    assert events_of(b"\xef\xbb\xbfdata:x\n\ndata:  y\n\n") == [ServerEvent("", "x"), ServerEvent("", " y")]
 
 
 def test_invalid_bytes_break_the_stream() -> None:
     with pytest.raises(BrokenStream, match="UTF-8"):
-        heard(b"data: \xff\xfe\n\n")
+        events_of(b"data: \xff\xfe\n\n")
 
 
 def test_a_character_split_over_two_chunks_is_assembled() -> None:
-    assert heard(b"data: \xf0\x9f", b"\x98\x80\n\n") == [ServerEvent("", "😀")]
+    assert events_of(b"data: \xf0\x9f", b"\x98\x80\n\n") == [ServerEvent("", "😀")]
 
 
 @pytest.mark.parametrize("line_end", [b"", b"\n"], ids=["one endless line", "endless lines"])

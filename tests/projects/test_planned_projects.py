@@ -28,7 +28,7 @@ from runs.planned_scenes import (
     statuses,
 )
 from runs.planned_scenes import build as run_planned
-from runs.scenes import call, say, shell, told
+from runs.scenes import call, run_json, say, shell
 
 OURS = str(Path(sys.executable).parent)
 ELSEWHERE = ":".join(entry for entry in os.environ["PATH"].split(":") if entry != OURS)
@@ -153,7 +153,7 @@ def test_a_real_project_is_planned_approved_built_evaluated_and_landed(
     assert [one["status"] for one in waits.one("baseline_completed")["results"]] == ["fail", "pass"]
     broken = waits.one("planning_completed")["items"][1]
     assert (broken["verify"], broken["is_detected"]) == ([project.found], True)
-    approved = told(repo, "approve", waits.session, "--json")
+    approved = run_json(repo, "approve", waits.session, "--json")
     assert ended(approved) == (0, "verified"), approved.err
     at_once = run_planned(repo, script, "--yes", intent=project.intent)
     assert ended(at_once) == (0, "verified"), at_once.err

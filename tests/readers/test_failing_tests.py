@@ -231,13 +231,13 @@ def test_ci_timestamps_and_thousands_of_other_lines_change_nothing(name: str) ->
 def test_a_reader_leaves_the_logs_of_other_runners_alone(runner: str) -> None:
     read = reader(runner)
     found: dict[str, FailureReport | None] = {name: read(recorded(name)) for name in EXPECTED}
-    assert {each.reader for each in found.values() if each} == {told_by(runner)}
+    assert {each.reader for each in found.values() if each} == {log_of(runner)}
     assert {name for name, each in found.items() if each} == {
-        name for name, expected in EXPECTED.items() if expected[0] == told_by(runner)
+        name for name, expected in EXPECTED.items() if expected[0] == log_of(runner)
     }
 
 
-def told_by(runner: str) -> str:
+def log_of(runner: str) -> str:
     return {"cargo": "cargo test", "go": "go test", "node": "node:test", "dotnet": "dotnet test"}.get(runner, runner)
 
 

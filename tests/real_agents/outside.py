@@ -27,15 +27,15 @@ def killed_as_a_group(agent: Real, repo: Path, home: Path, marks: list[str], *ac
     config = home / "outside"
     with scripted(agent, *acts) as server:
         program = _started(agent, repo, config, server.url)
-        everybody: list[int] = []
+        all_pids: list[int] = []
         try:
             assert waited(lambda: all(marked(one) for one in marks)), f"not all of it was started: {server.received}"
-            everybody = [pid for mark in marks for pid in marked(mark)]
+            all_pids = [pid for mark in marks for pid in marked(mark)]
             deaths([program.pid], lambda: os.killpg(program.pid, signal.SIGKILL))
-            deaths(everybody, lambda: None, patience_secs=1)
+            deaths(all_pids, lambda: None, patience_secs=1)
             return {mark: len(marked(mark)) for mark in marks}
         finally:
-            kill_all([program.pid, *everybody])
+            kill_all([program.pid, *all_pids])
             program.wait()
 
 

@@ -65,13 +65,13 @@ def deaths(pids: Iterable[int], order: Callable[[], None], patience_secs: float 
 
 
 def kill_all(pids: Iterable[int]) -> None:
-    everybody = list(pids)
+    all_pids = list(pids)
 
     def order() -> None:
-        for pid in everybody:
+        for pid in all_pids:
             _kill(pid)
 
-    deaths(everybody, order)
+    deaths(all_pids, order)
 
 
 def waited(holds: Callable[[], bool]) -> bool:

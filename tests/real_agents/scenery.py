@@ -18,7 +18,7 @@ from donewhen.engines.external.discover.profile import AgentInterface, Profile, 
 from needs import leave_out, needs
 from program import PROGRAM
 from repositories import git, repository
-from runs.hands import NO_KEYS, configure
+from runs.agents import NO_KEYS, configure
 from runs.scenes import CHECK, Run
 from wire_server import Act, Answer, SaidCall, Says, WireServer, serving
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from donewhen.session.log.open_archive import any_archive
 from repositories import git
-from runs.scenes import Run, Step, call, say, scene, script, told, write
+from runs.scenes import Run, Step, call, run_json, say, scene, script, write
 
 INTENT = "let answer.txt say right"
 DONE = "grep -qx right answer.txt"
@@ -109,7 +109,7 @@ def cast(repo: Path, steps: Script) -> str:
 
 
 def plan(repo: Path, steps: Script, *options: str, intent: str = INTENT) -> Run:
-    return told(repo, "plan", intent, "--model", cast(repo, steps), "--json", *options)
+    return run_json(repo, "plan", intent, "--model", cast(repo, steps), "--json", *options)
 
 
 def build(
@@ -121,12 +121,12 @@ def build(
     env: Mapping[str, str] | None = None,
 ) -> Run:
     model = cast(repo, steps)
-    return told(repo, "run", intent, "--engine", engine, "--model", model, "--json", *options, env=env)
+    return run_json(repo, "run", intent, "--engine", engine, "--model", model, "--json", *options, env=env)
 
 
 def log(repo: Path, session: str) -> Run:
     """All events of a session so far."""
-    return told(repo, "log", session, "--json")
+    return run_json(repo, "log", session, "--json")
 
 
 def ended(ran: Run) -> tuple[int, str]:
@@ -161,6 +161,6 @@ def notes(session: str, step: str) -> list[tuple[str, Mapping[str, Any]]]:
     return [(kind.rpartition(".")[2], body) for kind, body in found if kind.rpartition(".")[0] == step]
 
 
-def heard(session: str, step: str) -> str:
+def prompts_of(session: str, step: str) -> str:
     """Everything that a role received: rules, task, feedback, and tool results."""
     return "\n".join(str(body["text"]) for kind, body in notes(session, step) if kind in ("system", "round", "result"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.session.log.open_archive import any_archive
-from runs.scenes import Step, called, say, scene, write
+from runs.scenes import Step, run_verb, say, scene, write
 
 TAX = "shop.c:4:12: error: 'tax' undeclared (first use in this function)"
 VAT = "till.c:9:3: error: 'vat' undeclared (first use in this function)"
@@ -51,13 +51,13 @@ def offers() -> list[tuple[Any, ...]]:
 
 
 def repairs(repo: Path, *words: str, env: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    answer = called(repo, "memory", "list", *words, "--json", env=env)
+    answer = run_verb(repo, "memory", "list", *words, "--json", env=env)
     assert answer.code == 0, answer.err
     return [json.loads(line) for line in answer.out.splitlines()]
 
 
 def shown(repo: Path, id: str) -> dict[str, Any]:
-    return json.loads(called(repo, "memory", "show", id, "--json").out)
+    return json.loads(run_verb(repo, "memory", "show", id, "--json").out)
 
 
 def prompts(repo: Path, session: str, monkeypatch: Any) -> dict[str, list[str]]:

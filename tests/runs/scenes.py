@@ -89,17 +89,17 @@ def run(
 ) -> Run:
     """`donewhen run … --json` with a scripted model."""
     model = script(repo.parent / "script.json", steps)
-    return told(repo, "run", intent, "--model", model, "--json", *options, env=env)
+    return run_json(repo, "run", intent, "--model", model, "--json", *options, env=env)
 
 
-def told(repo: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Run:
+def run_json(repo: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Run:
     """A verb that prints events; every line of stdout must be one."""
-    answer = called(repo, *arguments, env=env)
+    answer = run_verb(repo, *arguments, env=env)
     assert "Traceback" not in answer.err, answer.err
     return Run(answer.code, [json.loads(line) for line in answer.out.splitlines()], answer.err)
 
 
-def called(
+def run_verb(
     repo: Path, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 120, given: str = ""
 ) -> Answer:
     return donewhen(*arguments, cwd=repo, env=env, timeout=timeout, given=given)

@@ -21,8 +21,8 @@ Script = dict[str, list[Step]]
 
 
 def contract(checks: Mapping[str, str], more: str = "") -> str:
-    told = [f"[[check]]\nname = {json.dumps(name)}\ncommand = {json.dumps(line)}\n" for name, line in checks.items()]
-    return "\n".join([more, *told])
+    tables = [f"[[check]]\nname = {json.dumps(name)}\ncommand = {json.dumps(line)}\n" for name, line in checks.items()]
+    return "\n".join([more, *tables])
 
 
 def goal(ids: str) -> str:
@@ -30,7 +30,7 @@ def goal(ids: str) -> str:
     return " && ".join(f"! grep -qx zero {id}.txt" for id in ids)
 
 
-def yard(
+def subtask_repository(
     root: Path,
     ids: str = "ab",
     *,
@@ -52,8 +52,8 @@ def subtask(id: str, *writes: str, reads: Sequence[str] = ()) -> dict[str, Any]:
     return {**given, "reads": [_place(one) for one in reads]}
 
 
-def _place(told: str) -> dict[str, str]:
-    file, _, symbol = told.partition(":")
+def _place(text: str) -> dict[str, str]:
+    file, _, symbol = text.partition(":")
     return {"file": file, "symbol": symbol or "*"}
 
 

@@ -19,8 +19,8 @@ import pytest
 from program import PROGRAM
 from repositories import git
 from repositories import write as put
-from runs.hands import NO_KEYS, claude, opencode, run_with
-from runs.scenes import Run, called, scene, told
+from runs.agents import NO_KEYS, claude, opencode, run_with_engine
+from runs.scenes import Run, run_json, run_verb, scene
 from wire_server import Answer, Says, serving
 
 Engine = Callable[..., str]
@@ -83,7 +83,7 @@ def test_an_agent_s_actions_are_reported_as_calls_and_results_and_counted(
         RIGHT,
         {"say": "done"},
     ]
-    ran = run_with(repo, engine(place, steps))
+    ran = run_with_engine(repo, engine(place, steps))
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     calls, ended = ran.of("tool_call"), ran.of("tool_result")
     assert [event["id"] for event in calls] == [event["id"] for event in ended]
@@ -97,7 +97,7 @@ def test_an_agent_s_actions_are_reported_as_calls_and_results_and_counted(
 
 @both
 def test_a_red_round_is_repaired_in_the_same_conversation(repo: Path, place: Path, engine: Engine) -> None:
-    ran = run_with(repo, engine(place, [{"task": True}], [{"task": True}, RIGHT]))
+    ran = run_with_engine(repo, engine(place, [{"task": True}], [{"task": True}, RIGHT]))
     assert (ran.code, ran.last["iterations"]) == (0, 2)
     first, second = (event["text"] for event in ran.of("plan_text"))
     assert "Ground rules" in first
@@ -112,7 +112,7 @@ def test_a_red_round_is_repaired_in_the_same_conversation(repo: Path, place: Pat
 @both
 def test_the_runtime_counts_turns_and_stops_the_agent_at_the_limit(repo: Path, place: Path, engine: Engine) -> None:
     steps = [{"shell": f"echo {number} > n.txt; sleep 0.02"} for number in range(99)]
-    ran = run_with(repo, engine(place, steps, steps), "--max-turns", "3", "--max-iterations", "1")
+    ran = run_with_engine(repo, engine(place, steps, steps), "--max-turns", "3", "--max-iterations", "1")
     assert (ran.code, ran.last["outcome"]) == (1, "red")
     most = 3 if engine is opencode else 98  # over the protocol nothing runs before we allow it
     assert 3 <= len(ran.of("model_turn")) <= most
@@ -123,7 +123,7 @@ def test_tokens_are_counted_during_the_work_and_the_limit_stops_the_agent(
     repo: Path, place: Path, engine: Engine
 ) -> None:
     steps = [{"usage": {"input": 1000, "output": 10}}, *({"shell": "echo x; sleep 0.02"} for _ in range(40))]
-    ran = run_with(repo, engine(place, steps), "--max-tokens", "2500")
+    ran = run_with_engine(repo, engine(place, steps), "--max-tokens", "2500")
     if engine is claude:  # over the protocol an agent reports its tokens at the end
         assert (ran.code, ran.last["outcome"]) == (5, "budget")
         assert len(ran.of("model_turn")) < 40
@@ -131,7 +131,7 @@ def test_tokens_are_counted_during_the_work_and_the_limit_stops_the_agent(
 
 
 def test_an_agent_that_reports_its_cost_is_counted_in_money(repo: Path, place: Path) -> None:
-    ran = run_with(
+    ran = run_with_engine(
         repo, claude(place, [{"usage": {"input": 10, "output": 1, "usd": 0.25}}, {"say": "x"}, RIGHT]), env=KEY
     )
     assert ran.of("spend")[-1]["usd"] == pytest.approx(0.5)
@@ -143,17 +143,17 @@ def test_an_agent_that_reports_its_cost_is_counted_in_money(repo: Path, place: P
 @both
 def test_a_refused_sign_in_waits_for_a_person_and_resumes_afterwards(repo: Path, place: Path, engine: Engine) -> None:
     steps: list[dict[str, Any]] = [{"unauthorized": True}]
-    ran = run_with(repo, engine(place, steps, [RIGHT]))
+    ran = run_with_engine(repo, engine(place, steps, [RIGHT]))
     assert ran.code == 3
     assert ran.last["to"] == "waiting"
     assert "sign_in" in [event["kind"] for event in ran.of("error")]
     assert [event["phase"] for event in ran.of("check_completed")][-1] in ("round", "rerun")
-    went_on = told(repo, "resume", ran.session, "--json", env=NO_KEYS)
+    went_on = run_json(repo, "resume", ran.session, "--json", env=NO_KEYS)
     assert (went_on.code, went_on.last["outcome"]) == (0, "verified")
 
 
 def test_work_that_is_green_when_the_sign_in_expires_is_verified(repo: Path, place: Path) -> None:
-    ran = run_with(repo, claude(place, [RIGHT, {"unauthorized": True}]))
+    ran = run_with_engine(repo, claude(place, [RIGHT, {"unauthorized": True}]))
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
 
 
@@ -165,7 +165,7 @@ def test_the_key_stays_outside_the_sandbox_and_the_gateway_adds_it(repo: Path, p
             [{"env": True}, {"shell": ask}, RIGHT],
             more=f'[model]\nuse = "anthropic:claude-sonnet-4-5"\nbase_url = "{server.url}"\n',
         )
-        ran = run_with(repo, engine, env=KEY)
+        ran = run_with_engine(repo, engine, env=KEY)
         received = server.received
     assert ran.code == 0, ran.events
     assert "sk-the-real-one" not in json.dumps(ran.events)
@@ -179,7 +179,7 @@ def test_an_agent_s_own_credentials_are_bound_and_may_rotate_and_others_are_abse
     put(home, {".codex/auth.json": "theirs", ".claude/settings.json": "hooks"})
     rotate = "cat $CLAUDE_CONFIG_DIR/.credentials.json; printf new > $CLAUDE_CONFIG_DIR/.credentials.json"
     others = "ls -a ~; cat ~/.codex/auth.json ~/.claude/settings.json $CLAUDE_CONFIG_DIR/settings.json"
-    ran = run_with(repo, claude(place, [{"shell": rotate}, {"shell": others}, RIGHT]))
+    ran = run_with_engine(repo, claude(place, [{"shell": rotate}, {"shell": others}, RIGHT]))
     assert ran.code == 0, ran.events
     assert account.read_text() == "new"
     assert results(ran)[0].startswith(ACCOUNT)
@@ -199,7 +199,7 @@ def test_another_host_is_unreachable_and_the_attempt_is_reported(repo: Path, pla
             {"shell": f"unset NO_PROXY no_proxy; curl -sS -m 5 -x $HTTP_PROXY http://127.0.0.1:{port}/"},
             RIGHT,
         ]
-        ran = run_with(repo, claude(place, steps))
+        ran = run_with_engine(repo, claude(place, steps))
         host.setblocking(False)
         with pytest.raises(BlockingIOError):
             host.accept()
@@ -212,12 +212,12 @@ def test_another_host_is_unreachable_and_the_attempt_is_reported(repo: Path, pla
 
 @pytest.mark.promise("external.mcp-url")
 def test_an_mcp_server_is_passed_on_when_it_is_set_and_absent_otherwise(repo: Path, place: Path) -> None:
-    without = run_with(repo, opencode(place, [{"mcp": True}, RIGHT]))
+    without = run_with_engine(repo, opencode(place, [{"mcp": True}, RIGHT]))
     assert without.code == 0
     assert "47803" not in json.dumps(without.events)
     with listening() as (port, heard):
         more = f'[external]\nmcp_url = "http://127.0.0.1:{port}/mcp"\n'
-        ran = run_with(
+        ran = run_with_engine(
             repo, opencode(place, [{"mcp": True}, RIGHT], more=more), "--check", "again=grep right answer.txt"
         )
         assert ran.code == 0
@@ -234,7 +234,7 @@ def test_other_paths_of_an_mcp_server_are_unreachable_and_the_attempt_is_reporte
     ]
     with listening() as (port, heard):
         more = f'[external]\nmcp_url = "HTTP://127.0.0.1:{port}/mcp"\n'
-        ran = run_with(repo, claude(place, steps, more=more))
+        ran = run_with_engine(repo, claude(place, steps, more=more))
     assert ran.code == 0, ran.events
     denied = ran.one("policy_denied")
     assert (denied["rule"], denied["command"]) == ("gateway", "GET /private/admin")
@@ -258,7 +258,7 @@ def test_nothing_in_the_repository_configures_the_agent_unless_the_user_allows_i
     if trusted:
         config = Path(os.environ["XDG_CONFIG_HOME"], "donewhen", "config.toml")
         config.write_text(config.read_text() + "project_settings = true\n")
-    ran = run_with(repo, engine)
+    ran = run_with_engine(repo, engine)
     assert ran.code == 0, ran.events
     assert ("of the tree" in results(ran)[0]) is trusted
     assert git(repo, "show", f"donewhen/{ran.session}:.mcp.json") == "servers of the tree"
@@ -272,7 +272,7 @@ def test_settings_behind_a_link_that_leaves_the_tree_do_not_configure_the_agent(
     (repo / ".mcp.json").symlink_to(target.format(name=repo.name))
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "settings")
-    ran = run_with(repo, claude(place, [{"shell": "cat .mcp.json"}, RIGHT]))
+    ran = run_with_engine(repo, claude(place, [{"shell": "cat .mcp.json"}, RIGHT]))
     assert ran.code != 0
     assert "servers of the tree" not in json.dumps(ran.of("tool_result"))
     assert "through this link; remove it" in ran.one("session_finished")["reason"], ran.one("session_finished")
@@ -282,7 +282,7 @@ def test_settings_behind_a_link_that_leaves_the_tree_do_not_configure_the_agent(
 
 
 def test_a_command_that_the_policy_denies_is_refused_over_the_protocol(repo: Path, place: Path) -> None:
-    ran = run_with(repo, opencode(place, [{"shell": "git push origin main"}, RIGHT]))
+    ran = run_with_engine(repo, opencode(place, [{"shell": "git push origin main"}, RIGHT]))
     assert ran.code == 0
     assert ran.one("policy_denied")["rule"] == "git-push"
     assert [event["ok"] for event in ran.of("tool_result")] == [False, True]
@@ -299,7 +299,7 @@ def test_a_command_with_policy_ask_is_decided_by_a_person(repo: Path, place: Pat
             events.append(json.loads(line))
             if events[-1]["type"] == "question_asked":
                 assert "echo deploying" in events[-1]["prompt"]
-                assert called(repo, "answer", events[-1]["session"], answer).code == 0
+                assert run_verb(repo, "answer", events[-1]["session"], answer).code == 0
     assert running.wait() == 0
     assert next(event["ok"] for event in events if event["type"] == "tool_result") is ok
 
@@ -315,13 +315,13 @@ def test_an_approval_of_one_command_does_not_count_for_another_after_a_crash(rep
             events.append(json.loads(line))
             if events[-1]["type"] == "question_asked":
                 answer = "yes" if "deploying" in events[-1]["prompt"] else "no"
-                assert called(repo, "answer", events[-1]["session"], answer).code == 0
+                assert run_verb(repo, "answer", events[-1]["session"], answer).code == 0
     assert running.wait() == 0
     assert [event["ok"] for event in events if event["type"] == "tool_result"] == [True, False, True]
 
 
 def test_an_acp_agent_that_prints_an_endless_line_is_stopped_and_called_again(repo: Path, place: Path) -> None:
-    ran = run_with(repo, opencode(place, [{"flood": {"bytes": 17 << 20, "line": 0}}, {"hang": True}], [RIGHT]))
+    ran = run_with_engine(repo, opencode(place, [{"flood": {"bytes": 17 << 20, "line": 0}}, {"hang": True}], [RIGHT]))
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (0, "verified", 1)
     assert "a line of more than 16 MiB" in ran.one("error")["message"]
 
@@ -339,13 +339,13 @@ def test_an_agent_can_ask_a_person_through_our_mcp_tool(repo: Path, place: Path,
             events.append(json.loads(line))
             if events[-1]["type"] == "question_asked":
                 assert events[-1]["prompt"] == "right or left?"
-                assert called(repo, "answer", events[-1]["session"], "right, of course").code == 0
+                assert run_verb(repo, "answer", events[-1]["session"], "right, of course").code == 0
     assert running.wait() == 0
     assert "right, of course" in next(event["preview"] for event in events if event["type"] == "tool_result")
 
 
 def test_without_a_person_the_question_tool_is_not_offered(repo: Path, place: Path) -> None:
-    ran = run_with(repo, claude(place, [{"shell": "curl -sS -m 5 http://127.0.0.1:47803/mcp"}, RIGHT]))
+    ran = run_with_engine(repo, claude(place, [{"shell": "curl -sS -m 5 http://127.0.0.1:47803/mcp"}, RIGHT]))
     assert ran.code == 0
     assert "Couldn't connect" in results(ran)[0]
 
@@ -353,6 +353,6 @@ def test_without_a_person_the_question_tool_is_not_offered(repo: Path, place: Pa
 @pytest.mark.promise("external.require")
 def test_an_agent_below_the_required_governance_declines(repo: Path, place: Path) -> None:
     engine = claude(place, [RIGHT], more='[external]\nrequire = "full"\n')
-    answer = called(repo, "run", "x", "--engine", engine, env=NO_KEYS)
+    answer = run_verb(repo, "run", "x", "--engine", engine, env=NO_KEYS)
     assert answer.code == 2
     assert "claude-code is confined, but external.require is full" in answer.err

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from everybody import code_for_everybody
 from needs import leave_out, needs, needs_root
 from program import donewhen
 from repositories import git
 from repositories import write as put
-from runs.hands import NO_KEYS, opencode, run_with
+from runs.agents import NO_KEYS, opencode, run_with_engine
 from runs.scenes import scene
+from world_readable import world_readable_code
 
 NOBODY = 65534
 OTHER_PYTHON = "/usr/bin/python3"
@@ -144,7 +144,7 @@ def ground_of_another_user(ground: Ground) -> Generator[Ground]:
     command = [*becoming, OTHER_PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
     if subprocess.run(command, cwd="/", check=False, capture_output=True).returncode:
         leave_out("a python3 of 3.11 or later that every user may run")
-    with code_for_everybody() as code:
+    with world_readable_code() as code:
         yield replace(ground, becoming=becoming, program_code=str(code))
 
 
@@ -279,7 +279,7 @@ def test_a_pinned_acp_agent_near_the_tree_starts_and_can_write_everywhere_in_it(
     put(tmp_path / "code", {"other/secret.txt": SECRET})
     steps = [{"shell": "echo right > answer.txt; echo new > tools/new.txt; cat ../other/secret.txt; ls .."}]
     engine = opencode(tmp_path / "code" / place, steps)
-    ran = run_with(repo, engine)
+    ran = run_with_engine(repo, engine)
     assert (ran.code, ran.last["outcome"]) == (0, "verified"), ran.events
     assert SECRET not in json.dumps(ran.events)
     assert git(repo, "diff", "--name-only", "HEAD", f"donewhen/{ran.session}").split() == [

@@ -13,9 +13,9 @@ import pytest
 
 from donewhen.session.log.open_archive import any_archive
 from repositories import git
-from runs.hands import employ, run_with
+from runs.agents import configure_agent, run_with_engine
 from runs.scenes import Step, run, say, scene, script, shell, write
-from runs.subtasks import crew, foreman, planned, puts, subtask, yard
+from runs.subtasks import crew, foreman, planned, puts, subtask, subtask_repository
 from tiers import SPARSE
 
 DRIVER = Path(__file__).with_name("driver.py")
@@ -94,8 +94,8 @@ def test_an_agent_run_killed_at_any_write_restarts_from_the_tree_before_it(
     repo = scene(tmp_path / "repo")
     monkeypatch.chdir(repo)
     same = ("outcome", "tree", "iterations", "branches", "tree that landed", "trace", "landed")
-    engine = employ(AGENT)
-    ran = witness(repo, run_with(repo, engine).session)
+    engine = configure_agent(AGENT)
+    ran = witness(repo, run_with_engine(repo, engine).session)
     assert (ran["trace"], ran["iterations"]) == ("once\ntwice", 2)
     killed = driven(repo, engine, (1, 4), 7 * SPARSE)
     for one in killed:
@@ -119,7 +119,7 @@ WORKERS = crew(
 def test_a_foreman_killed_at_any_write_resumes_and_no_worker_repeats_its_work(
     tmp_path: Path, show_table: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repo = yard(tmp_path / "repo", "ab", apart="! (grep -qx one a.txt && grep -qx one b.txt)")
+    repo = subtask_repository(tmp_path / "repo", "ab", apart="! (grep -qx one a.txt && grep -qx one b.txt)")
     monkeypatch.chdir(repo)
     expected = witness(repo, foreman(repo, WORKERS).session)
     assert (expected["trace"], expected["iterations"], expected["model_turn"]) == ("twice", 1, 9)

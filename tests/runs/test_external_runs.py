@@ -1,6 +1,6 @@
 """Whole runs with an external agent: what it gets, what is believed of it, and which engine comes next.
 
-The agents here are shell lines (`hands`): agents with a protocol are tested with the scripted one.
+The agents here are shell lines (`agents`): agents with a protocol are tested with the scripted one.
 """
 
 import json
@@ -14,8 +14,8 @@ import pytest
 
 from program import PROGRAM
 from repositories import git
-from runs.hands import NO_KEYS, configure, employ, run_with
-from runs.scenes import RIGHT, called, run, scene, script, told
+from runs.agents import NO_KEYS, configure, configure_agent, run_with_engine
+from runs.scenes import RIGHT, run, run_json, run_verb, scene, script
 from wire_server import Answer, Says, serving
 
 TASK = "printf %s {task} > task.txt"
@@ -36,7 +36,7 @@ def landed(repo: Path, session: str, path: str) -> str:
 
 @pytest.mark.promise("agent.command")
 def test_the_first_task_has_intent_contract_and_rules_and_no_repair_text(repo: Path) -> None:
-    ran = run_with(repo, employ(f"{TASK}; {DO_IT}"), intent="make 'it' $(say) right")
+    ran = run_with_engine(repo, configure_agent(f"{TASK}; {DO_IT}"), intent="make 'it' $(say) right")
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     task = landed(repo, ran.session, "task.txt")
     assert "make 'it' $(say) right" in task
@@ -48,15 +48,15 @@ def test_the_first_task_has_intent_contract_and_rules_and_no_repair_text(repo: P
 
 @pytest.mark.parametrize("quoted", ["{task}", '"{task}"', "'{task}'", 'a"{task}"b'])
 def test_the_task_is_one_argument_however_the_command_quotes_it(repo: Path, quoted: str) -> None:
-    ran = run_with(
-        repo, employ(f"set -- {quoted}; echo $# > count.txt; {DO_IT}"), intent="a 'b' \"c\" $(d) \\ `e`\n\nf"
+    ran = run_with_engine(
+        repo, configure_agent(f"set -- {quoted}; echo $# > count.txt; {DO_IT}"), intent="a 'b' \"c\" $(d) \\ `e`\n\nf"
     )
     assert landed(repo, ran.session, "count.txt") == "1"
 
 
 def test_repair_text_names_the_failures_and_comes_only_with_a_repair_round(repo: Path) -> None:
     once = "test -e first && " + f"{{ {TASK}; {DO_IT}; }} || {{ touch first; printf %s {{task}} > before.txt; }}"
-    ran = run_with(repo, employ(once))
+    ran = run_with_engine(repo, configure_agent(once))
     assert (ran.code, ran.last["iterations"]) == (0, 2)
     assert "not done" not in landed(repo, ran.session, "before.txt")
     repair = landed(repo, ran.session, "task.txt")
@@ -66,7 +66,7 @@ def test_repair_text_names_the_failures_and_comes_only_with_a_repair_round(repo:
 
 
 def test_repair_invokes_limits_how_often_an_agent_is_called_again(repo: Path) -> None:
-    ran = run_with(repo, employ("echo x >> calls # {task}", more="[external]\nrepair_invokes = 3\n"))
+    ran = run_with_engine(repo, configure_agent("echo x >> calls # {task}", more="[external]\nrepair_invokes = 3\n"))
     assert (ran.code, ran.last["outcome"]) == (1, "red")
     assert ran.last["iterations"] == 4
 
@@ -78,7 +78,7 @@ def test_files_named_by_the_command_are_readable_and_not_writable(repo: Path, tm
         (place / "beside.py").write_text("def work(): open('answer.txt', 'w').write('right\\n')")
     (home / "private").write_text("mine")
     touch = f"touch {home}/tools/x 2>/dev/null; cat {home}/private.txt ~/private > seen.txt 2>&1"
-    ran = run_with(repo, employ(f"{touch}; python3 ~/tools/agent.py {{task}}"))
+    ran = run_with_engine(repo, configure_agent(f"{touch}; python3 ~/tools/agent.py {{task}}"))
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     assert "say right" in landed(repo, ran.session, "task.txt")
     assert "mine" in landed(repo, ran.session, "seen.txt")  # it was named
@@ -89,33 +89,33 @@ def test_files_named_by_the_command_are_readable_and_not_writable(repo: Path, tm
 
 
 def test_an_agent_that_says_it_succeeded_is_not_believed(repo: Path) -> None:
-    ran = run_with(repo, employ('echo \'{"type":"result","subtype":"success"}\'; exit 0 # {task}'))
+    ran = run_with_engine(repo, configure_agent('echo \'{"type":"result","subtype":"success"}\'; exit 0 # {task}'))
     assert (ran.code, ran.last["outcome"]) == (1, "red")
     assert ran.of("external_event")[0]["raw"] == {"type": "result", "subtype": "success"}
 
 
 def test_an_agent_that_fails_after_the_work_is_judged_by_the_work(repo: Path) -> None:
-    ran = run_with(repo, employ(f"{DO_IT}; echo 'no luck' >&2; exit 7 # {{task}}"))
+    ran = run_with_engine(repo, configure_agent(f"{DO_IT}; echo 'no luck' >&2; exit 7 # {{task}}"))
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     assert ran.one("error") == ran.one("error") | {"kind": "agent", "message": "hand exited with 7: no luck"}
 
 
 def test_a_killed_agent_is_called_again_without_using_a_round(repo: Path) -> None:
     twice = f"echo x >> calls; test $(wc -l < calls) = 2 && {{ {DO_IT}; exit 0; }}; kill -9 $$ # {{task}}"
-    ran = run_with(repo, employ(twice))
+    ran = run_with_engine(repo, configure_agent(twice))
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (0, "verified", 1)
     assert "died" in ran.one("error")["message"]
 
 
 def test_the_tree_of_an_agent_that_always_dies_is_judged(repo: Path) -> None:
-    ran = run_with(repo, employ("kill -9 $$ # {task}"))
+    ran = run_with_engine(repo, configure_agent("kill -9 $$ # {task}"))
     assert (ran.code, ran.last["outcome"]) == (4, "failed")
     assert len(ran.of("error")) == 3
     assert [event["status"] for event in ran.of("check_completed") if event["phase"] == "round"] == ["fail"]
 
 
 def test_a_vanished_program_is_a_failure_and_the_tree_is_judged(repo: Path, tmp_path: Path) -> None:
-    ran = run_with(repo, employ("env no-such-program {task}"))
+    ran = run_with_engine(repo, configure_agent("env no-such-program {task}"))
     assert (ran.code, ran.last["outcome"]) == (4, "failed")
     assert "could not start" in ran.one("error")["message"]
     assert ran.last["results"][0]["status"] == "fail"
@@ -123,7 +123,7 @@ def test_a_vanished_program_is_a_failure_and_the_tree_is_judged(repo: Path, tmp_
 
 def test_a_hanging_agent_is_stopped_after_its_timeout_and_its_work_counts(repo: Path) -> None:
     more = "[external]\ntimeout_secs = 1\n"
-    ran = run_with(repo, employ(f"{DO_IT}; sleep 1000 # {{task}}", more=more))
+    ran = run_with_engine(repo, configure_agent(f"{DO_IT}; sleep 1000 # {{task}}", more=more))
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     assert "external.timeout_secs" in ran.one("error")["message"]
 
@@ -143,13 +143,13 @@ def test_a_hanging_agent_is_stopped_after_its_timeout_and_its_work_counts(repo: 
     ],
 )
 def test_any_agent_output_gives_one_outcome_and_a_verdict(repo: Path, prints: str) -> None:
-    ran = run_with(repo, employ(f"{DO_IT}; {prints} # {{task}}"))
+    ran = run_with_engine(repo, configure_agent(f"{DO_IT}; {prints} # {{task}}"))
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     assert sum(len(json.dumps(event)) for event in ran.events) < 4_000_000
 
 
 def test_cut_agent_output_is_reported_once(repo: Path) -> None:
-    ran = run_with(repo, employ(f"{DO_IT}; seq 5000 # {{task}}"))
+    ran = run_with_engine(repo, configure_agent(f"{DO_IT}; seq 5000 # {{task}}"))
     assert len(ran.of("external_event")) == 2000
     assert ran.one("error")["message"] == "hand prints more than is kept; the rest is dropped"
 
@@ -159,7 +159,7 @@ def test_cut_agent_output_is_reported_once(repo: Path) -> None:
 
 @pytest.mark.promise("events.engine-declined")
 def test_after_a_red_agent_native_continues_on_its_work(repo: Path) -> None:
-    engine = employ("echo kept > kept.txt # {task}")
+    engine = configure_agent("echo kept > kept.txt # {task}")
     ran = run(repo, RIGHT, "--engine", engine)
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     assert [event["engine"] for event in ran.of("engine_selected")] == ["external", "native"]
@@ -169,7 +169,7 @@ def test_after_a_red_agent_native_continues_on_its_work(repo: Path) -> None:
 
 
 def test_iterations_are_counted_over_all_ladder_steps(repo: Path) -> None:
-    engine = employ("echo x >> calls # {task}")
+    engine = configure_agent("echo x >> calls # {task}")
     ran = run(repo, RIGHT, "--engine", engine, "--max-iterations", "2")
     assert (ran.code, ran.last["outcome"], ran.last["iterations"]) == (1, "red", 2)
     assert ran.last["reason"].startswith("2 rounds done")
@@ -187,24 +187,24 @@ def test_a_missing_agent_declines_and_native_works(repo: Path) -> None:
 
 def test_without_a_ready_engine_nothing_is_started(repo: Path) -> None:
     configure('[agent.claude-code]\npath = "/nowhere/claude"\n')
-    answer = called(repo, "run", "x", "--engine", "external:claude-code", env={**NO_KEYS, "PATH": "/usr/bin:/bin"})
+    answer = run_verb(repo, "run", "x", "--engine", "external:claude-code", env={**NO_KEYS, "PATH": "/usr/bin:/bin"})
     assert answer.code == 2
     assert len(answer.err.splitlines()) == 1
     assert "/nowhere/claude" in answer.err
-    assert called(repo, "list").out == ""
+    assert run_verb(repo, "list").out == ""
 
 
 def test_an_unknown_agent_is_refused_and_nothing_is_started(repo: Path) -> None:
-    answer = called(repo, "run", "x", "--engine", "external:nobody")
+    answer = run_verb(repo, "run", "x", "--engine", "external:nobody")
     assert (answer.code, answer.out) == (2, "")
     assert "unknown agent 'nobody'; use claude-code" in answer.err
     assert len(answer.err.splitlines()) == 1
-    assert called(repo, "list").out == ""
+    assert run_verb(repo, "list").out == ""
 
 
 def test_without_a_model_auto_uses_a_ready_agent(repo: Path) -> None:
-    employ(f"{DO_IT} # {{task}}")
-    ran = run_with(repo, "auto", env={"PATH": "/usr/bin:/bin"})
+    configure_agent(f"{DO_IT} # {{task}}")
+    ran = run_with_engine(repo, "auto", env={"PATH": "/usr/bin:/bin"})
     assert (ran.code, ran.last["outcome"]) == (0, "verified")
     assert ran.one("engine_selected")["agent"] == "hand"
 
@@ -217,15 +217,15 @@ def test_auto_splits_a_complex_intent_or_uses_an_agent_and_gives_routine_work_to
     repo: Path, intent: str, engines: list[str]
 ) -> None:
     with serving(*(Says(Answer(text="I have nothing to do")) for _ in range(8))) as server:
-        employ(f"{DO_IT} # {{task}}", more=f'[model]\nuse = "openai-chat:m"\nbase_url = "{server.url}/v1"\n')
-        ran = run_with(repo, "auto", intent=intent, env={"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "x"})
+        configure_agent(f"{DO_IT} # {{task}}", more=f'[model]\nuse = "openai-chat:m"\nbase_url = "{server.url}/v1"\n')
+        ran = run_with_engine(repo, "auto", intent=intent, env={"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "x"})
     assert [event["engine"] for event in ran.of("engine_selected")] == engines
 
 
 @pytest.mark.parametrize(("key", "value"), [("max_turns", 0), ("timeout_secs", 0), ("repair_invokes", -1)])
 def test_a_limit_that_allows_nothing_is_refused(repo: Path, key: str, value: int) -> None:
     configure(f"[external]\n{key} = {value}\n")
-    answer = called(repo, "run", "x", "--engine", "external")
+    answer = run_verb(repo, "run", "x", "--engine", "external")
     assert answer.code == 2
     assert f"external.{key}" in answer.err
 
@@ -233,7 +233,7 @@ def test_a_limit_that_allows_nothing_is_refused(repo: Path, key: str, value: int
 @pytest.mark.parametrize("url", ["not-a-url", "ftp://host/mcp", "http://", "http://host:port/mcp"])
 def test_an_invalid_mcp_address_is_refused_and_nothing_is_started(repo: Path, url: str) -> None:
     configure(f'[external]\nmcp_url = "{url}"\n')
-    answer = called(repo, "run", "x", "--engine", "external")
+    answer = run_verb(repo, "run", "x", "--engine", "external")
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.count("\n") == 1
     assert "external.mcp_url: not an http or https address" in answer.err
@@ -250,7 +250,7 @@ def marked(mark: str) -> list[str]:
 def test_cancel_ends_the_agent_and_its_processes_and_keeps_its_work(repo: Path) -> None:
     mark = f"86399.{os.getpid()}"
     daemon = f"setsid sh -c 'trap \"\" TERM HUP; sleep {mark}' >/dev/null 2>&1 &"
-    engine = employ(f"echo half > half.txt; {daemon} echo up; trap '' TERM INT HUP; sleep {mark} # {{task}}")
+    engine = configure_agent(f"echo half > half.txt; {daemon} echo up; trap '' TERM INT HUP; sleep {mark} # {{task}}")
     command = [PROGRAM, "run", "x", "--engine", engine, "--json"]
     with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE, env={**os.environ, **NO_KEYS}) as running:
         assert running.stdout is not None
@@ -262,16 +262,16 @@ def test_cancel_ends_the_agent_and_its_processes_and_keeps_its_work(repo: Path) 
                 break
         assert marked(mark)
         began = time.monotonic()
-        assert called(repo, "cancel", session).code == 0
+        assert run_verb(repo, "cancel", session).code == 0
         assert time.monotonic() - began < 2
         assert marked(mark) == []
         running.stdout.read()
     assert running.wait() == 130
-    assert "half.txt" in called(repo, "diff", session).out
+    assert "half.txt" in run_verb(repo, "diff", session).out
 
 
 def test_a_session_cancelled_before_its_start_does_not_call_the_agent(repo: Path, tmp_path: Path) -> None:
-    engine = employ(f"touch {tmp_path}/called # {{task}}")
+    engine = configure_agent(f"touch {tmp_path}/called # {{task}}")
     with subprocess.Popen(
         [PROGRAM, "run", "x", "--engine", engine, "--json"],
         cwd=repo,
@@ -291,7 +291,9 @@ def test_a_session_cancelled_before_its_start_does_not_call_the_agent(repo: Path
 def test_an_interrupted_invocation_is_repeated_from_the_tree_before_it(repo: Path, dies_first: bool) -> None:
     count = "n=$HOME/.donewhen-agent/n; echo . >> $n; set -- $(wc -l < $n)"
     dies, hangs = ("test $1 != 1 || kill -9 $$; ", 2) if dies_first else ("", 1)
-    engine = employ(f"{count}; {dies}echo x >> calls; echo up; test $1 != {hangs} || sleep 1000; {DO_IT} # {{task}}")
+    engine = configure_agent(
+        f"{count}; {dies}echo x >> calls; echo up; test $1 != {hangs} || sleep 1000; {DO_IT} # {{task}}"
+    )
     command = [PROGRAM, "run", "x", "--engine", engine, "--json"]
     with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE, env={**os.environ, **NO_KEYS}) as running:
         assert running.stdout is not None
@@ -302,19 +304,19 @@ def test_an_interrupted_invocation_is_repeated_from_the_tree_before_it(repo: Pat
             if event["type"] == "external_event":
                 break
         running.kill()
-    went_on = told(repo, "resume", session, "--json", env=NO_KEYS)
+    went_on = run_json(repo, "resume", session, "--json", env=NO_KEYS)
     assert (went_on.code, went_on.last["outcome"], went_on.last["iterations"]) == (0, "verified", 1)
     assert landed(repo, session, "calls") == "x"
 
 
 def test_a_native_run_is_not_affected_by_installed_agents(repo: Path, tmp_path: Path) -> None:
-    employ("exit 1 # {task}")
-    ran = told(repo, "run", "x", "--model", script(tmp_path / "s.json", RIGHT), "--json")
+    configure_agent("exit 1 # {task}")
+    ran = run_json(repo, "run", "x", "--model", script(tmp_path / "s.json", RIGHT), "--json")
     assert (ran.code, [event["engine"] for event in ran.of("engine_selected")]) == (0, ["native"])
 
 
 def test_a_session_of_an_agent_cannot_be_replayed_and_says_so(repo: Path) -> None:
-    ran = run_with(repo, employ(f"{DO_IT} # {{task}}"))
-    answer = called(repo, "replay", ran.session)
+    ran = run_with_engine(repo, configure_agent(f"{DO_IT} # {{task}}"))
+    answer = run_verb(repo, "replay", ran.session)
     assert answer.code == 2
     assert "cannot be replayed: hand worked on it" in answer.err

@@ -15,7 +15,7 @@ from needs import leave_out, needs
 from program import PROGRAM
 from repositories import git
 from repositories import write as put
-from runs.scenes import CHECK, RIGHT, WRONG, called, run, say, scene, script, shell, told, write
+from runs.scenes import CHECK, RIGHT, WRONG, run, run_json, run_verb, say, scene, script, shell, write
 
 
 @pytest.fixture
@@ -28,10 +28,10 @@ def test_a_session_continues_after_the_database_was_destroyed(repo: Path) -> Non
     database = Path(os.environ["XDG_STATE_HOME"], "donewhen", "sessions.db")
     with database.open("r+b") as file:
         file.write(b"\xff" * 4096)
-    listed = called(repo, "list")
+    listed = run_verb(repo, "list")
     assert ran.session in listed.out
     assert "damaged" in listed.err
-    resumed = told(repo, "resume", ran.session, "--json")
+    resumed = run_json(repo, "resume", ran.session, "--json")
     assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
     assert resumed.events[0]["seq"] == ran.last["seq"] + 1
 
@@ -67,7 +67,7 @@ def test_a_full_disk_stops_a_run_in_one_line_and_resume_continues_when_there_is_
         assert errors.decode().splitlines()[-1].startswith("donewhen: ")
         assert b"Traceback" not in errors
         (disk / "filler").unlink()
-        resumed = told(repo, "resume", json.loads(first)["session"], "--json", env=kept)
+        resumed = run_json(repo, "resume", json.loads(first)["session"], "--json", env=kept)
     assert (resumed.code, resumed.last["outcome"]) == (0, "verified"), resumed.err
     assert git(repo, "status", "--porcelain") == ""
 
@@ -91,12 +91,12 @@ def test_only_one_process_works_on_a_session(repo: Path) -> None:
         session = json.loads(line)["session"]
         if b'"iteration_started"' in line:
             break
-    second = called(repo, "resume", session)
+    second = run_verb(repo, "resume", session)
     assert (second.code, "is working on session" in second.one_line) == (2, True)
     program.kill()
     program.communicate()
-    assert called(repo, "cancel", session).code == 0
-    assert json.loads(called(repo, "log", session, "--json").out.splitlines()[-1])["outcome"] == "cancelled"
+    assert run_verb(repo, "cancel", session).code == 0
+    assert json.loads(run_verb(repo, "log", session, "--json").out.splitlines()[-1])["outcome"] == "cancelled"
 
 
 def test_an_owner_that_does_not_answer_is_killed_by_cancel(repo: Path) -> None:
@@ -105,16 +105,16 @@ def test_an_owner_that_does_not_answer_is_killed_by_cancel(repo: Path) -> None:
     assert program.stdout is not None
     session = json.loads(program.stdout.readline())["session"]
     program.send_signal(signal.SIGSTOP)
-    assert called(repo, "cancel", session).code == 0
+    assert run_verb(repo, "cancel", session).code == 0
     program.communicate(timeout=10)
     assert program.returncode == -9
-    assert "cancelled" in called(repo, "show", session).out
+    assert "cancelled" in run_verb(repo, "show", session).out
 
 
 def test_a_session_keeps_the_contract_of_its_start(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
     put(repo, {"donewhen.toml": CHECK.replace("right", "up"), "answer.txt": "mine\n"})
-    resumed = told(repo, "resume", ran.session, "--json")
+    resumed = run_json(repo, "resume", ran.session, "--json")
     assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
     assert (repo / "answer.txt").read_text() == "mine\n"
 

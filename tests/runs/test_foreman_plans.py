@@ -7,14 +7,26 @@ import pytest
 
 from repositories import digest, git
 from runs.proposals_typed import at_terminal
-from runs.scenes import Run, Step, called, say, script, told
-from runs.subtasks import INTENT, applied, crew, decomposition, ended, landed, planned, puts, subtask, turns, yard
+from runs.scenes import Run, Step, run_json, run_verb, say, script
+from runs.subtasks import (
+    INTENT,
+    applied,
+    crew,
+    decomposition,
+    ended,
+    landed,
+    planned,
+    puts,
+    subtask,
+    subtask_repository,
+    turns,
+)
 from wire_server import Answer, Says, serving
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    return yard(tmp_path / "repo", "abc")
+    return subtask_repository(tmp_path / "repo", "abc")
 
 
 PLAN = planned("a", "b", subtask("c", reads=["a.txt"]))
@@ -25,12 +37,12 @@ REST: list[Step] = [*puts("b")[:1], *puts("c")]
 
 def plan(repo: Path, *replies: Step, **workers: list[Step]) -> Run:
     model = script(repo.parent / "script.json", crew(*replies, **{**WORKERS, "rest": REST, **workers}))
-    return told(repo, "plan", INTENT, "--foreman", "--model", model, "--json")
+    return run_json(repo, "plan", INTENT, "--foreman", "--model", model, "--json")
 
 
 def log(repo: Path, session: str) -> Run:
     """All events of a session so far."""
-    return told(repo, "log", session, "--json")
+    return run_json(repo, "log", session, "--json")
 
 
 @pytest.mark.promise("command.plan.foreman")
@@ -46,14 +58,14 @@ def test_a_foreman_plan_is_shown_as_text_and_nothing_is_built(repo: Path) -> Non
     for words in ("3 subtasks in 2 levels", "a: do a now", "writes b.txt", "waits for a"):
         assert words in gate["detail"]
     assert f"donewhen approve {ran.session}" in ran.err
-    assert "waits for a" in called(repo, "show", ran.session).out
-    again = called(repo, "plan", INTENT, "--foreman", "--model", f"scripted:{repo.parent}/script.json")
+    assert "waits for a" in run_verb(repo, "show", ran.session).out
+    again = run_verb(repo, "plan", INTENT, "--foreman", "--model", f"scripted:{repo.parent}/script.json")
     assert (again.code, "waits for a" in again.out) == (3, True), again.out
 
 
 def test_an_approved_plan_is_built_and_lands(repo: Path) -> None:
     ran = plan(repo, PLAN)
-    approved = called(repo, "approve", ran.session)
+    approved = run_verb(repo, "approve", ran.session)
     assert approved.code == 0, approved.err
     whole = log(repo, ran.session)
     assert (whole.last["outcome"], turns(whole)["planner"], applied(whole)) == ("verified", 1, ["a", "b", "c"])
@@ -62,16 +74,16 @@ def test_an_approved_plan_is_built_and_lands(repo: Path) -> None:
 
 
 def test_an_approved_plan_is_built_even_without_parallel_work(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "a")
+    repo = subtask_repository(tmp_path / "repo", "a")
     ran = plan(repo, planned("a"))
     assert ran.one("planning_completed")["prefer_single_session"] is True
-    assert called(repo, "approve", ran.session).code == 0
+    assert run_verb(repo, "approve", ran.session).code == 0
     assert applied(log(repo, ran.session)) == ["a"]
 
 
 def test_a_denied_plan_ends_the_session_as_rejected(repo: Path) -> None:
     ran = plan(repo, PLAN)
-    denied = called(repo, "deny", ran.session)
+    denied = run_verb(repo, "deny", ran.session)
     assert (denied.code, "a person denied the proposed plan" in denied.out) == (1, True), denied
     whole = log(repo, ran.session)
     assert (whole.last["outcome"], whole.of("subtask_started")) == ("rejected", [])
@@ -80,24 +92,24 @@ def test_a_denied_plan_ends_the_session_as_rejected(repo: Path) -> None:
 
 def test_a_change_request_makes_the_planner_plan_again(repo: Path) -> None:
     ran = plan(repo, PLAN, OTHER)
-    answer = called(repo, "answer", ran.session, "put b and c together")
+    answer = run_verb(repo, "answer", ran.session, "put b and c together")
     assert answer.code == 3, answer.err
     whole = log(repo, ran.session)
     assert (turns(whole), whole.of("subtask_started")) == ({"planner": 2}, [])
     assert [event["decision"] for event in whole.of("gate_decided")] == ["changed"]
     assert "rest: do rest now" in whole.of("gate_opened")[-1]["detail"]
-    assert called(repo, "approve", ran.session).code == 0
+    assert run_verb(repo, "approve", ran.session).code == 0
     assert applied(log(repo, ran.session)) == ["a", "rest"]
 
 
 def test_a_person_s_own_plan_is_used_unchanged(repo: Path) -> None:
     ran = plan(repo, PLAN)
     own = decomposition("a", subtask("rest", "b.txt", "c.txt"))
-    assert called(repo, "answer", ran.session, own).code == 3
+    assert run_verb(repo, "answer", ran.session, own).code == 3
     whole = log(repo, ran.session)
     assert turns(whole) == {"planner": 1}
     assert [one["id"] for one in whole.of("planning_completed")[-1]["subtasks"]] == ["a", "rest"]
-    assert called(repo, "approve", ran.session).code == 0
+    assert run_verb(repo, "approve", ran.session).code == 0
     assert applied(log(repo, ran.session)) == ["a", "rest"]
 
 
@@ -105,8 +117,8 @@ def test_the_planner_gets_the_issues_of_its_plan_and_the_change_request(repo: Pa
     clash, sound = decomposition("a", subtask("b", "a.txt")), decomposition("a", "b", "c")
     with serving(*(Says(Answer(text=text)) for text in (clash, sound, sound))) as server:
         env = {"OPENAI_API_KEY": "x", "DONEWHEN__MODEL__BASE_URL": f"{server.url}/v1"}
-        ran = told(repo, "plan", INTENT, "--foreman", "--model", "openai-chat:m", "--json", env=env)
-        assert called(repo, "answer", ran.session, "leave a alone", env=env).code == 3
+        ran = run_json(repo, "plan", INTENT, "--foreman", "--model", "openai-chat:m", "--json", env=env)
+        assert run_verb(repo, "answer", ran.session, "leave a alone", env=env).code == 3
     first, second, third = (json.loads(one.body) for one in server.received)
     assert INTENT in str(first["messages"])
     assert {"write_file", "edit_file", "shell"}.isdisjoint(tool["function"]["name"] for tool in first["tools"])
@@ -119,9 +131,9 @@ def test_the_planner_gets_the_issues_of_its_plan_and_the_change_request(repo: Pa
 )
 def test_a_session_with_a_changed_and_approved_plan_replays_the_same(repo: Path, wish: str) -> None:
     ran = plan(repo, PLAN, OTHER)
-    assert called(repo, "answer", ran.session, wish).code == 3
-    assert called(repo, "approve", ran.session).code == 0
-    replayed = told(repo, "replay", ran.session, "--json")
+    assert run_verb(repo, "answer", ran.session, wish).code == 3
+    assert run_verb(repo, "approve", ran.session).code == 0
+    replayed = run_json(repo, "replay", ran.session, "--json")
     whole, again = log(repo, ran.session), log(repo, replayed.session)
     assert (replayed.code, again.last["tree"], applied(again)) == (0, whole.last["tree"], applied(whole))
 
@@ -136,10 +148,10 @@ UNUSABLE = {
 def test_an_invalid_plan_of_a_person_is_refused_and_the_proposal_still_waits(repo: Path) -> None:
     ran = plan(repo, PLAN)
     for own, why in UNUSABLE.items():
-        answer = called(repo, "answer", ran.session, own)
+        answer = run_verb(repo, "answer", ran.session, own)
         assert (answer.code, why in answer.one_line) == (2, True), answer.err
     assert log(repo, ran.session).of("gate_decided") == []
-    assert json.loads(called(repo, "show", ran.session, "--json").out)["gate"]["kind"] == "plan"
+    assert json.loads(run_verb(repo, "show", ran.session, "--json").out)["gate"]["kind"] == "plan"
 
 
 def test_without_a_valid_plan_nothing_waits_and_nothing_is_built(repo: Path) -> None:
@@ -164,7 +176,7 @@ def test_at_a_terminal_a_plan_is_changed_approved_denied_or_left_for_later(
     ended_with, seen = at_terminal(repo, ["plan", INTENT, "--foreman", "--model", model], *typed)
     assert ended_with == code, seen
     assert "plan: [y]es, [n]o, [l]ater, or what to change?" in seen
-    (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
+    (session,) = [line.split()[0] for line in run_verb(repo, "list").out.splitlines()]
     whole = log(repo, session)
     assert [event["decision"] for event in whole.of("gate_decided")] == decisions
     assert len(whole.of("planning_completed")) == 1 + planned_again
@@ -175,5 +187,5 @@ def test_a_plan_that_cannot_be_used_and_is_typed_at_a_terminal_leaves_the_other_
     model = script(repo.parent / "script.json", crew(PLAN, **WORKERS))
     code, seen = at_terminal(repo, ["plan", INTENT, "--foreman", "--model", model], '{"subtasks": []} ')
     assert (code, "the plan cannot be used" in seen) == (3, True), seen
-    (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
-    assert called(repo, "approve", session).code == 0
+    (session,) = [line.split()[0] for line in run_verb(repo, "list").out.splitlines()]
+    assert run_verb(repo, "approve", session).code == 0

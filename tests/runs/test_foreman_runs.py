@@ -10,8 +10,8 @@ import pytest
 
 from program import PROGRAM
 from repositories import git
-from runs.hands import employ, run_with
-from runs.scenes import Step, call, called, say, script, shell, told, write
+from runs.agents import configure_agent, run_with_engine
+from runs.scenes import Step, call, run_json, run_verb, say, script, shell, write
 from runs.subtasks import (
     INTENT,
     Script,
@@ -28,8 +28,8 @@ from runs.subtasks import (
     planned,
     puts,
     subtask,
+    subtask_repository,
     turns,
-    yard,
 )
 from wire_server import Act, Answer, Decides, Received, Refuses, SaidCall, Says, serving
 
@@ -47,7 +47,7 @@ STORY = (
 @pytest.mark.promise("events.subtasks")
 @pytest.mark.promise("replies.decomposition")
 def test_independent_subtasks_land_together_after_one_round(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "abcd")
+    repo = subtask_repository(tmp_path / "repo", "abcd")
     ran = foreman(repo, crew(planned(*"abcd"), **{id: puts(id, f"{id} is one") for id in "abcd"}))
     assert (*ended(ran), ran.last["iterations"]) == (*DONE, 1)
     told = [event["type"] for event in ran.events if event["type"] in STORY]
@@ -74,7 +74,7 @@ def test_independent_subtasks_land_together_after_one_round(tmp_path: Path) -> N
 
 @pytest.mark.promise("foreman.keys")
 def test_with_one_worker_subtasks_never_overlap(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "abc", more="[foreman]\nworkers = 1\n")
+    repo = subtask_repository(tmp_path / "repo", "abc", more="[foreman]\nworkers = 1\n")
     ran = foreman(repo, crew(planned(*"abc"), **{id: puts(id) for id in "abc"}))
     assert ended(ran) == DONE
     worked = [event for event in ran.events if event.get("role", "").startswith("worker:")]
@@ -89,7 +89,7 @@ SHOP = "import os\n\n\ndef total():\n    return len(os.sep)\n"
 
 def test_functions_that_two_subtasks_add_at_the_same_line_are_both_kept(tmp_path: Path) -> None:
     tells = "python3 -c 'import shop; assert shop.alpha() + shop.beta() == 3'"
-    repo = yard(tmp_path / "repo", "", files={"shop.py": SHOP}, goal=tells)
+    repo = subtask_repository(tmp_path / "repo", "", files={"shop.py": SHOP}, goal=tells)
     plan = planned(subtask("a", "shop.py:alpha"), subtask("b", "shop.py:beta"))
     adds = {id: makes(write("shop.py", SHOP + f"\n\ndef {name}():\n    return {number}\n")) for id, name, number in
             (("a", "alpha", 1), ("b", "beta", 2))}  # fmt: skip
@@ -102,7 +102,7 @@ def test_functions_that_two_subtasks_add_at_the_same_line_are_both_kept(tmp_path
 
 def test_a_patch_that_cannot_be_merged_is_retried_on_top_of_the_others(tmp_path: Path) -> None:
     both = "grep -qx alpha notes.txt && grep -qx beta notes.txt"
-    repo = yard(tmp_path / "repo", "", files={"notes.txt": "zero\n"}, goal=both)
+    repo = subtask_repository(tmp_path / "repo", "", files={"notes.txt": "zero\n"}, goal=both)
     plan = planned(subtask("a", "notes.txt:alpha"), subtask("b", "notes.txt:beta"))
     again = makes(shell("echo beta >> notes.txt"))
     ran = foreman(repo, crew(plan, a=makes(write("notes.txt", "alpha\n")), b=[*puts("notes", "beta"), *again]))
@@ -116,7 +116,7 @@ def test_a_patch_that_cannot_be_merged_is_retried_on_top_of_the_others(tmp_path:
 
 
 def test_a_subtask_that_reads_what_another_writes_starts_after_it_from_its_result(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "abc")
+    repo = subtask_repository(tmp_path / "repo", "abc")
     plan = planned("a", "c", subtask("b", reads=["a.txt"]))
     ran = foreman(repo, crew(plan, a=puts("a", "seven"), c=puts("c"), b=makes(shell("cp a.txt b.txt"))))
     assert ended(ran) == DONE
@@ -129,7 +129,7 @@ def test_a_subtask_that_reads_what_another_writes_starts_after_it_from_its_resul
 
 
 def test_a_subtask_that_depends_on_one_left_out_is_not_started_and_is_reported_missing(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "abc")
+    repo = subtask_repository(tmp_path / "repo", "abc")
     plan, idle = planned("a", "c", subtask("b", reads=["a.txt"])), makes(shell("true"))
     mends = makes(write("a.txt", "one\n"), write("b.txt", "one\n"))
     ran = foreman(repo, crew(plan, a=[*idle, *idle], c=puts("c", "mine"), b=puts("b"), maker=mends))
@@ -142,8 +142,8 @@ def test_a_subtask_that_depends_on_one_left_out_is_not_started_and_is_reported_m
 
 
 def test_workers_may_be_external_agents(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab")
-    employ("case {task} in *'do a now'*) echo by hand > a.txt;; *'do b now'*) echo by hand > b.txt;; esac")
+    repo = subtask_repository(tmp_path / "repo", "ab")
+    configure_agent("case {task} in *'do a now'*) echo by hand > a.txt;; *'do b now'*) echo by hand > b.txt;; esac")
     ran = foreman(repo, crew(planned("a", "b")), engine="foreman:hand")
     assert (ended(ran), applied(ran)) == (DONE, ["a", "b"])
     assert ran.one("engine_selected") == ran.one("engine_selected") | {"engine": "foreman", "agent": "hand"}
@@ -152,7 +152,7 @@ def test_workers_may_be_external_agents(tmp_path: Path) -> None:
 
 
 def test_files_left_by_tools_do_not_count_against_a_worker(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab")
+    repo = subtask_repository(tmp_path / "repo", "ab")
     tests = shell("mkdir __pycache__ .pytest_cache; touch __pycache__/a.cpython-311.pyc .pytest_cache/x")
     ran = foreman(repo, crew(planned("a", "b"), a=[tests, *puts("a")], b=puts("b")))
     assert (ended(ran), gated(ran)) == (DONE, {"a": ["accepted"], "b": ["accepted"]})
@@ -160,7 +160,7 @@ def test_files_left_by_tools_do_not_count_against_a_worker(tmp_path: Path) -> No
 
 
 def test_workers_ask_one_at_a_time_and_name_their_subtask(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab")
+    repo = subtask_repository(tmp_path / "repo", "ab")
     asks = {id: [call("ask_user", prompt="which word?"), *puts(id)] for id in "ab"}
     model = script(tmp_path / "script.json", crew(planned("a", "b"), **asks))
     command = [PROGRAM, "run", INTENT, "--engine", "foreman", "--model", model, "--json", "--ask"]
@@ -170,7 +170,7 @@ def test_workers_ask_one_at_a_time_and_name_their_subtask(tmp_path: Path) -> Non
         for event in map(json.loads, running.stdout):
             if event["type"] == "question_asked":
                 asked.append(event["prompt"])
-                assert called(repo, "answer", event["session"], "this one").code == 0
+                assert run_verb(repo, "answer", event["session"], "this one").code == 0
     assert (running.returncode, sorted(asked)) == (0, ["[a] which word?", "[b] which word?"])
 
 
@@ -183,9 +183,9 @@ NOT_BOTH = "! (grep -qx one a.txt && grep -qx one b.txt)"
 def test_a_patch_that_breaks_another_only_in_the_union_is_named_and_retried_with_the_evidence(
     tmp_path: Path,
 ) -> None:
-    repo = yard(tmp_path / "repo", "ab", apart=NOT_BOTH)
+    repo = subtask_repository(tmp_path / "repo", "ab", apart=NOT_BOTH)
     again = "*'was left out'*) printf %s {task} > told.txt; cat a.txt > seen.txt; echo two > b.txt;;"
-    employ(f"case {{task}} in *'do a now'*) echo one > a.txt;; {again} *) echo one > b.txt;; esac")
+    configure_agent(f"case {{task}} in *'do a now'*) echo one > a.txt;; {again} *) echo one > b.txt;; esac")
     plan = planned("a", subtask("b", "b.txt", "told.txt", "seen.txt"))
     ran = foreman(repo, crew(plan), engine="foreman:hand")
     assert (ended(ran), attempts(ran, "b"), gated(ran)["b"]) == (DONE, [1, 3], ["accepted", "accepted"])
@@ -200,7 +200,7 @@ def test_a_patch_that_breaks_another_only_in_the_union_is_named_and_retried_with
 
 
 def test_a_patch_that_breaks_the_union_twice_is_left_out_and_native_continues_from_the_rest(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab", apart=NOT_BOTH)
+    repo = subtask_repository(tmp_path / "repo", "ab", apart=NOT_BOTH)
     script = crew(planned("a", "b"), a=puts("a"), b=[*puts("b"), *puts("b")], maker=puts("b", "three"))
     ran = foreman(repo, script)
     assert (*ended(ran), ran.last["iterations"]) == (*DONE, 2)
@@ -212,7 +212,7 @@ def test_a_patch_that_breaks_the_union_twice_is_left_out_and_native_continues_fr
 
 
 def test_a_patch_that_destroys_another_s_success_is_named_as_the_culprit(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab", reached="grep -qx one a.txt && ! grep -qx one b.txt")
+    repo = subtask_repository(tmp_path / "repo", "ab", reached="grep -qx one a.txt && ! grep -qx one b.txt")
     ran = foreman(repo, crew(planned("a", "b"), a=puts("a"), b=[*puts("b"), *puts("b", "two")]))
     assert ended(ran) == DONE
     (cause,) = ran.one("union_rejected")["causes"]
@@ -224,7 +224,7 @@ TWICE = "def total():\n    return 1\n\n\ndef total():\n    return 2\n"
 
 def test_each_patch_that_the_gate_refuses_has_a_coded_reason_and_the_others_land(tmp_path: Path) -> None:
     files = {"shop.py": SHOP, "till.py": SHOP}
-    repo = yard(tmp_path / "repo", "ad", files=files)
+    repo = subtask_repository(tmp_path / "repo", "ad", files=files)
     plan = planned("a", "d", subtask("stray"), subtask("twice", "shop.py"), subtask("broken", "till.py"))
     script = crew(
         plan,
@@ -252,7 +252,7 @@ def test_each_patch_that_the_gate_refuses_has_a_coded_reason_and_the_others_land
 
 
 def test_a_hanging_worker_is_stopped_retried_and_left_out(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab", goal="! grep -qx zero a.txt")
+    repo = subtask_repository(tmp_path / "repo", "ab", goal="! grep -qx zero a.txt")
     script = crew(planned("a", "b"), a=puts("a"), b=[hangs(say("never"))])
     ran = foreman(repo, script, env={"DONEWHEN__LIMITS__SILENCE_SECS": "5"})
     assert (ended(ran), applied(ran)) == (DONE, ["a"])
@@ -266,7 +266,7 @@ FAILS: list[Step] = [{"error": "the server is down"}] * 3
 
 
 def test_a_worker_with_a_failed_model_is_retried_from_a_clean_copy(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab")
+    repo = subtask_repository(tmp_path / "repo", "ab")
     plan = planned("a", subtask("b", "b.txt", "b2.txt"))
     ran = foreman(repo, crew(plan, a=puts("a"), b=[write("b2.txt", "half\n"), *FAILS, *puts("b")]))
     assert (ended(ran), attempts(ran, "b")) == (DONE, [1, 2])
@@ -291,9 +291,11 @@ held_out = true
 
 @pytest.mark.parametrize("first", ["shut", "open one"], ids=["at the gate", "in union"])
 def test_a_broken_held_out_check_is_not_shown_to_a_retried_worker(tmp_path: Path, first: str) -> None:
-    repo = yard(tmp_path / "repo", "ab", files={"b.txt": "open\n"}, goal="grep -qx one a.txt", more=HELD_OUT)
+    repo = subtask_repository(
+        tmp_path / "repo", "ab", files={"b.txt": "open\n"}, goal="grep -qx one a.txt", more=HELD_OUT
+    )
     again = "*'was left out'*) printf %s {task} > told.txt; echo open two > b.txt;;"
-    employ(f"case {{task}} in *'do a now'*) echo one > a.txt;; {again} *) echo {first} > b.txt;; esac")
+    configure_agent(f"case {{task}} in *'do a now'*) echo one > a.txt;; {again} *) echo {first} > b.txt;; esac")
     plan = planned("a", subtask("b", "b.txt", "told.txt"))
     ran = foreman(repo, crew(plan), engine="foreman:hand")
     assert (ended(ran), attempts(ran, "b")) == (DONE, [1, 3])
@@ -315,9 +317,11 @@ held_out = true
 def test_a_check_whose_name_contains_a_held_out_name_is_shown_to_a_retried_worker(
     tmp_path: Path,
 ) -> None:
-    repo = yard(tmp_path / "repo", "ab", files={"b.txt": "open\n"}, goal="grep -qx one a.txt", more=INNER_NAME)
+    repo = subtask_repository(
+        tmp_path / "repo", "ab", files={"b.txt": "open\n"}, goal="grep -qx one a.txt", more=INNER_NAME
+    )
     again = "*'was left out'*) printf %s {task} > told.txt; echo open two > b.txt;;"
-    employ(f"case {{task}} in *'do a now'*) echo one > a.txt;; {again} *) echo shut > b.txt;; esac")
+    configure_agent(f"case {{task}} in *'do a now'*) echo one > a.txt;; {again} *) echo shut > b.txt;; esac")
     plan = planned("a", subtask("b", "b.txt", "told.txt"))
     ran = foreman(repo, crew(plan), engine="foreman:hand")
     assert (ended(ran), attempts(ran, "b")) == (DONE, [1, 3])
@@ -333,7 +337,7 @@ CLASH = planned(subtask("a", "shop.py:total"), subtask("b", "shop.py:total"))
 
 @pytest.mark.promise("replies.tolerated-wrapping")
 def test_a_plan_with_conflicting_writes_is_sent_back_and_the_next_one_is_used(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab", files={"shop.py": SHOP})
+    repo = subtask_repository(tmp_path / "repo", "ab", files={"shop.py": SHOP})
     fenced = say(f"Now it is right:\n\n```json\n{decomposition('a', 'b')}\n```\n")
     ran = foreman(repo, crew(CLASH, fenced, a=puts("a"), b=puts("b")))
     assert (ended(ran), turns(ran)["planner"]) == (DONE, 2)
@@ -361,7 +365,7 @@ INVENTIONS = (
 def test_without_a_valid_plan_the_foreman_declines_and_says_why(
     tmp_path: Path, replies: list[Step], detail: str
 ) -> None:
-    repo = yard(tmp_path / "repo", "ab", files={"shop.py": SHOP})
+    repo = subtask_repository(tmp_path / "repo", "ab", files={"shop.py": SHOP})
     ran = foreman(repo, crew(*replies, maker=MENDS))
     assert (*ended(ran), turns(ran)["planner"], ran.last["iterations"]) == (*DONE, 3, 1)
     declined = ran.one("engine_declined")
@@ -376,7 +380,7 @@ def test_without_a_valid_plan_the_foreman_declines_and_says_why(
     ids=["one", "chain"],
 )
 def test_a_plan_without_parallel_work_is_done_by_one_engine(tmp_path: Path, plan: list[str], detail: str) -> None:
-    repo = yard(tmp_path / "repo", "ab")
+    repo = subtask_repository(tmp_path / "repo", "ab")
     ran = foreman(repo, crew(planned(*plan), maker=MENDS))
     assert (ended(ran), ran.one("planning_completed")["prefer_single_session"]) == (DONE, True)
     declined = ran.one("engine_declined")
@@ -385,7 +389,7 @@ def test_a_plan_without_parallel_work_is_done_by_one_engine(tmp_path: Path, plan
 
 
 def test_if_no_patch_is_accepted_the_next_engine_starts_from_the_base(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab", more="[foreman]\nworkers = 1\n")
+    repo = subtask_repository(tmp_path / "repo", "ab", more="[foreman]\nworkers = 1\n")
     maker = makes(shell("cat a.txt b.txt elsewhere.txt > seen.txt"), *MENDS[:-1])
     stray = makes(write("elsewhere.txt", "x\n"), write("a.txt", "one\n"))
     ran = foreman(repo, crew(planned("a", "b"), a=stray, b=makes(shell("true")), maker=maker))
@@ -398,9 +402,9 @@ def test_if_no_patch_is_accepted_the_next_engine_starts_from_the_base(tmp_path: 
 
 
 def test_without_a_model_for_planning_the_named_agent_works_alone(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab")
-    employ("echo one > a.txt; echo one > b.txt # {task}")
-    ran = run_with(repo, "foreman:hand")
+    repo = subtask_repository(tmp_path / "repo", "ab")
+    configure_agent("echo one > a.txt; echo one > b.txt # {task}")
+    ran = run_with_engine(repo, "foreman:hand")
     declined = ran.one("engine_declined")
     assert (ended(ran), declined["engine"], declined["next"]) == (DONE, "foreman", "external")
     assert "a planner needs a model" in declined["detail"]
@@ -410,7 +414,7 @@ def test_without_a_model_for_planning_the_named_agent_works_alone(tmp_path: Path
 
 
 def test_a_worker_cannot_spend_the_budget_share_of_the_others(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab", more="[foreman]\nworkers = 1\n")
+    repo = subtask_repository(tmp_path / "repo", "ab", more="[foreman]\nworkers = 1\n")
     costs = {"usage": {"input": 400, "output": 0}}
     greedy = [{**write("a.txt", f"{number}\n"), **costs} for number in range(8)]
     ran = foreman(
@@ -422,29 +426,29 @@ def test_a_worker_cannot_spend_the_budget_share_of_the_others(tmp_path: Path) ->
 
 
 def test_workers_stopped_by_a_limit_continue_with_a_larger_budget(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab")
+    repo = subtask_repository(tmp_path / "repo", "ab")
     costly = {**planned("a", "b"), "usage": {"input": 2000, "output": 0}}
     ran = foreman(repo, crew(costly, a=puts("a"), b=puts("b")), "--max-tokens", "1500")
     assert (ended(ran), ran.last["reason"]) == ((5, "budget"), "tokens: used 2000, allowed 1500")
-    went_on = told(repo, "resume", ran.session, "--json")
+    went_on = run_json(repo, "resume", ran.session, "--json")
     assert (ended(went_on), applied(went_on)) == (DONE, ["a", "b"])
 
 
 def test_patches_accepted_before_the_time_limit_are_still_combined_and_judged(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "abc")
+    repo = subtask_repository(tmp_path / "repo", "abc")
     script = crew(planned(*"abc"), a=puts("a"), b=puts("b"), c=[hangs(say("never"))], maker=[hangs(say("never"))])
     ran = foreman(repo, script, "--max-minutes", "0.25")
     assert (ended(ran), applied(ran)) == ((5, "budget"), ["a", "b"])
     assert "minutes" in ran.last["reason"]
-    assert "+one" in called(repo, "diff", ran.session).out
+    assert "+one" in run_verb(repo, "diff", ran.session).out
 
 
 @pytest.mark.promise("foreman.keys")
 def test_the_keys_of_the_foreman_come_from_the_settings(tmp_path: Path) -> None:
-    employ("case {task} in *'do a now'*) echo x > a.txt;; *) echo x > b.txt;; esac")
+    configure_agent("case {task} in *'do a now'*) echo x > a.txt;; *) echo x > b.txt;; esac")
     keys = '[foreman]\nworkers = 2\nplan_attempts = 1\nworker = "hand"\n'
-    repo = yard(tmp_path / "repo", "ab", more=keys)
-    assert called(repo, "trust").code == 0, "an agent works by the account of the user"
+    repo = subtask_repository(tmp_path / "repo", "ab", more=keys)
+    assert run_verb(repo, "trust").code == 0, "an agent works by the account of the user"
     ran = foreman(repo, crew(CLASH, planned("a", "b"), maker=MENDS))
     assert (turns(ran)["planner"], ran.of("engine_selected")[0]["agent"]) == (1, "hand")
 
@@ -459,11 +463,11 @@ def test_the_keys_of_the_foreman_come_from_the_settings(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_foreman_settings_are_refused_in_one_line(tmp_path: Path, engine: str, key: str, said: str) -> None:
-    repo = yard(tmp_path / "repo", "ab")
+    repo = subtask_repository(tmp_path / "repo", "ab")
     env = {f"DONEWHEN__FOREMAN__{key}": "0"} if key else {}
-    answer = called(repo, "run", "x", "--engine", engine, env=env)
+    answer = run_verb(repo, "run", "x", "--engine", engine, env=env)
     assert (answer.code, answer.out, said in answer.one_line) == (2, "", True), answer.err
-    assert called(repo, "list").out == ""
+    assert run_verb(repo, "list").out == ""
 
 
 # -- stopping --
@@ -492,59 +496,59 @@ def begun(repo: Path, steps: Script, engine: str, wanted: set[tuple[str, str]]) 
 
 @pytest.mark.promise("foreman.keys")
 def test_four_workers_run_in_parallel_and_no_work_is_repeated_after_a_cancel(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "abcde")
+    repo = subtask_repository(tmp_path / "repo", "abcde")
     plan = planned("a", subtask("b", "b.txt", "half.txt"), *"cde")
     slow = {id: [hangs(puts(id)[0]), say("done")] for id in "cde"}
     steps = crew(plan, a=puts("a"), b=[write("half.txt", "half\n"), hangs(puts("b")[0]), say("done")], **slow)
     reached = {*((("subtask_started", id)) for id in "bcde"), ("subtask_gated", "a"), ("tool_result", "b")}
     running, session = begun(repo, steps, "foreman", reached)
-    assert called(repo, "cancel", session).code == 0
+    assert run_verb(repo, "cancel", session).code == 0
     rest, _ = running.communicate(timeout=60)
     last = json.loads(rest.splitlines()[-1])
     assert (running.returncode, last["type"], last["outcome"]) == (130, "session_finished", "cancelled")
     assert git(repo, "branch", "--list", "donewhen/*") == ""
     hurried = {role: [{**step, "delay": 0} for step in some] for role, some in steps.items()}
     script(repo.parent / "script.json", hurried)
-    assert called(repo, "resume", session).code == 0
-    whole = told(repo, "log", session, "--json")
+    assert run_verb(repo, "resume", session).code == 0
+    whole = run_json(repo, "log", session, "--json")
     assert turns(whole) == {"planner": 1, "worker:a": 2, "worker:b": 3, "worker:c": 2, "worker:d": 2, "worker:e": 2}
     assert (applied(whole), set(gated(whole)["a"])) == (list("abcde"), {"accepted"})
     assert landed(repo, session, "half.txt") == "half"
-    settings = called(repo, "show", session, "--config").out
+    settings = run_verb(repo, "show", session, "--config").out
     for key in ("workers = 4", "plan_attempts = 3", 'worker = "native"'):
         assert f"foreman.{key}  (default)" in settings
 
 
 def test_a_discarded_session_leaves_no_worker_tree(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab")
+    repo = subtask_repository(tmp_path / "repo", "ab")
     steps = crew(planned("a", "b"), a=[write("a.txt", "half\n"), hangs(say("x"))], b=[hangs(say("x"))])
     running, session = begun(repo, steps, "foreman", {("tool_result", "a"), ("subtask_started", "b")})
-    assert called(repo, "cancel", session).code == 0
+    assert run_verb(repo, "cancel", session).code == 0
     running.communicate(timeout=60)
     (trees,) = Path(os.environ["XDG_STATE_HOME"]).glob("donewhen/repos/*/trees")
     assert len(list(trees.iterdir())) == 3
-    assert called(repo, "discard", session).code == 0
+    assert run_verb(repo, "discard", session).code == 0
     assert list(trees.iterdir()) == []
 
 
 def test_an_interrupt_ends_every_agent_and_its_processes(tmp_path: Path) -> None:
-    repo, mark = yard(tmp_path / "repo", "abc"), f"86397.{os.getpid()}"
+    repo, mark = subtask_repository(tmp_path / "repo", "abc"), f"86397.{os.getpid()}"
     name = "f=a; case {task} in *'do b now'*) f=b;; *'do c now'*) f=c;; esac"
     count = 'n=$HOME/.donewhen-agent/n; echo . >> $n; set -- $(wc -l < $n); echo "call $1" > $f.txt'
     hang = f"setsid sh -c 'trap \"\" TERM HUP; sleep {mark}' >&- 2>&- & trap '' TERM INT HUP; echo up; sleep {mark}"
-    employ(f"{name}; {count}; test $f = a || test $1 != 1 || {{ {hang}; }}")
+    configure_agent(f"{name}; {count}; test $f = a || test $1 != 1 || {{ {hang}; }}")
     reached = {("subtask_gated", "a"), ("external_event", "b"), ("external_event", "c")}
     running, session = begun(repo, crew(planned(*"abc")), "foreman:hand", reached)
     assert alive(mark)
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=60)
     assert (running.returncode, alive(mark)) == (130, [])
-    assert called(repo, "resume", session).code == 0
+    assert run_verb(repo, "resume", session).code == 0
     assert [landed(repo, session, f"{id}.txt") for id in "abc"] == ["call 1", "call 2", "call 2"]
 
 
 def test_an_exhausted_quota_of_one_worker_does_not_lose_the_work_of_the_others(tmp_path: Path) -> None:
-    repo, asked, is_empty = yard(tmp_path / "repo", "ab"), list[str](), True
+    repo, asked, is_empty = subtask_repository(tmp_path / "repo", "ab"), list[str](), True
     quota = json.dumps({"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}})
 
     def act(received: Received) -> Act:
@@ -562,18 +566,18 @@ def test_an_exhausted_quota_of_one_worker_does_not_lose_the_work_of_the_others(t
     with serving(Decides(act), again=True) as server:
         env = {"OPENAI_API_KEY": "sk-of-the-scene", "DONEWHEN__MODEL__BASE_URL": f"{server.url}/v1"}
         env["DONEWHEN__FOREMAN__WORKERS"] = "1"
-        ran = told(repo, "run", INTENT, "--engine", "foreman", "--model", "openai-chat:m", "--json", env=env)
+        ran = run_json(repo, "run", INTENT, "--engine", "foreman", "--model", "openai-chat:m", "--json", env=env)
         assert (ran.code, ran.of("engine_declined")) == (3, [])
         is_empty = False
-        went_on = told(repo, "resume", ran.session, "--json", env=env)
+        went_on = run_json(repo, "resume", ran.session, "--json", env=env)
     assert (ended(went_on), applied(went_on), asked.count("planner")) == (DONE, ["a", "b"], 1)
     assert asked.count("a") == 2
 
 
 def test_a_replayed_foreman_session_gives_the_same_tree(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab", apart=NOT_BOTH)
+    repo = subtask_repository(tmp_path / "repo", "ab", apart=NOT_BOTH)
     ran = foreman(repo, crew(CLASH, planned("a", "b"), a=puts("a"), b=[*puts("b"), *puts("b", "two")]))
-    replayed = told(repo, "replay", ran.session, "--json")
+    replayed = run_json(repo, "replay", ran.session, "--json")
     assert (ended(ran), ended(replayed)) == (DONE, DONE)
     assert replayed.last["tree"] == ran.last["tree"]
     assert (turns(replayed), gated(replayed)) == (turns(ran), gated(ran))

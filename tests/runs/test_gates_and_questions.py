@@ -10,7 +10,7 @@ import pytest
 
 from program import PROGRAM
 from repositories import git
-from runs.scenes import EXPECTED, FILES, RIGHT, call, called, run, say, scene, script, told, write
+from runs.scenes import EXPECTED, FILES, RIGHT, call, run, run_json, run_verb, say, scene, script, write
 
 CHEAT = [write("expected.txt", "wrong\n"), say("the expectation was wrong")]
 
@@ -42,12 +42,12 @@ def test_work_that_is_green_only_with_protected_edits_waits_and_lands_when_appro
     assert "+wrong" in gate["detail"]
     assert "session_finished" not in ran.types
     assert git(repo, "branch", "--list", "donewhen/*") == ""
-    approved = told(repo, "approve", ran.session, "--json")
+    approved = run_json(repo, "approve", ran.session, "--json")
     assert (approved.code, approved.last["outcome"]) == (0, "verified")
     assert approved.one("landed")["branch"] == f"donewhen/{ran.session}"
     assert git(repo, "show", f"donewhen/{ran.session}:expected.txt") == "wrong"
-    assert json.loads(called(repo, "receipt", ran.session).out)["amended"] is True
-    seen = called(repo, "log", ran.session, "--json").out.splitlines()
+    assert json.loads(run_verb(repo, "receipt", ran.session).out)["amended"] is True
+    seen = run_verb(repo, "log", ran.session, "--json").out.splitlines()
     assert [json.loads(line)["seq"] for line in seen] == list(range(1, len(seen) + 1))
     assert any(json.loads(line).get("decision") == "approved" for line in seen)
 
@@ -57,9 +57,9 @@ def test_work_that_is_green_only_with_protected_edits_waits_and_lands_when_appro
 @pytest.mark.promise("command.deny")
 def test_denied_edits_end_the_session_as_rejected(repo: Path) -> None:
     ran = run(repo, CHEAT, "--max-iterations", "1")
-    denied = told(repo, "deny", ran.session, "--json")
+    denied = run_json(repo, "deny", ran.session, "--json")
     assert (denied.code, denied.last["outcome"]) == (1, "rejected")
-    again = called(repo, "approve", ran.session)
+    again = run_verb(repo, "approve", ran.session)
     assert (again.code, "rejected" in again.one_line) == (2, True)
 
 
@@ -73,10 +73,10 @@ def test_work_that_cannot_be_landed_waits_and_lands_later(repo: Path) -> None:
     ran = run(repo, RIGHT)
     assert ran.code == 3
     assert ran.one("gate_opened")["gate"] == "landing"
-    again = told(repo, "resume", ran.session, "--json")
+    again = run_json(repo, "resume", ran.session, "--json")
     assert again.code == 3
     git(repo, "branch", "-D", "donewhen")
-    approved = told(repo, "approve", ran.session, "--json")
+    approved = run_json(repo, "approve", ran.session, "--json")
     assert (approved.code, approved.last["outcome"]) == (0, "verified")
     assert git(repo, "rev-parse", f"donewhen/{ran.session}^{{tree}}") == approved.last["tree"]
 
@@ -85,7 +85,7 @@ def test_a_denied_landing_ends_as_rejected_and_is_not_retried(repo: Path) -> Non
     git(repo, "branch", "donewhen")
     ran = run(repo, RIGHT)
     git(repo, "branch", "-D", "donewhen")
-    denied = told(repo, "deny", ran.session, "--json")
+    denied = run_json(repo, "deny", ran.session, "--json")
     assert (denied.code, denied.last["outcome"]) == (1, "rejected")
     assert git(repo, "branch", "--list", "donewhen/*") == ""
 
@@ -109,7 +109,7 @@ def test_without_a_contract_the_proposed_one_waits_for_a_person(bare: Path) -> N
     assert proposed["contract"]["checks"]
     assert proposed["why"]
     assert "model_turn" not in ran.types
-    approved = told(bare, "approve", ran.session, "--json")
+    approved = run_json(bare, "approve", ran.session, "--json")
     assert (approved.code, approved.last["outcome"]) == (0, "verified")
 
 
@@ -122,13 +122,13 @@ def test_the_yes_option_accepts_the_proposed_contract(bare: Path) -> None:
 
 def test_a_denied_contract_ends_as_rejected(bare: Path) -> None:
     ran = run(bare, RIGHT)
-    denied = told(bare, "deny", ran.session, "--json")
+    denied = run_json(bare, "deny", ran.session, "--json")
     assert (denied.code, denied.last["outcome"]) == (1, "rejected")
 
 
 def test_without_a_proposal_one_line_says_what_to_type(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo", {"donewhen.toml": ""})
-    answer = called(repo, "run", "x", "--model", script(tmp_path / "s.json", RIGHT))
+    answer = run_verb(repo, "run", "x", "--model", script(tmp_path / "s.json", RIGHT))
     assert (answer.code, "--check" in answer.one_line) == (2, True)
 
 
@@ -170,7 +170,7 @@ def test_a_question_is_answered_from_another_terminal_while_the_run_waits(repo: 
     seen = until(program, "question_asked")
     assert seen[-1]["prompt"] == "which one?"
     assert seen[-1]["expires_at"]
-    answer = called(repo, "answer", seen[0]["session"], "the left one")
+    answer = run_verb(repo, "answer", seen[0]["session"], "the left one")
     rest, _ = program.communicate(timeout=60)
     events = [*seen, *map(json.loads, rest.splitlines())]
     types = [event["type"] for event in events]
@@ -191,7 +191,7 @@ def test_without_ask_and_without_a_terminal_ask_user_is_not_offered(repo: Path) 
 def test_cancel_ends_a_pending_question_at_once(repo: Path) -> None:
     program = asking(repo, "--ask")
     seen = until(program, "question_asked")
-    assert called(repo, "cancel", seen[0]["session"]).code == 0
+    assert run_verb(repo, "cancel", seen[0]["session"]).code == 0
     program.communicate(timeout=30)
     assert program.returncode == 130
 
@@ -203,15 +203,15 @@ def test_a_question_survives_a_crash_and_can_be_answered_later(repo: Path) -> No
     program.kill()
     program.communicate()
     session = seen[0]["session"]
-    assert "which one?" in called(repo, "show", session).out
-    answered = told(repo, "answer", session, "the left one", "--json")
+    assert "which one?" in run_verb(repo, "show", session).out
+    answered = run_json(repo, "answer", session, "the left one", "--json")
     assert (answered.code, answered.last["outcome"]) == (0, "verified")
     assert answered.of("tool_result")[0]["preview"] == "the left one"
-    log = [json.loads(line) for line in called(repo, "log", session, "--json").out.splitlines()]
+    log = [json.loads(line) for line in run_verb(repo, "log", session, "--json").out.splitlines()]
     assert [event["type"] for event in log].count("question_asked") == 1
 
 
 def test_an_answer_without_a_question_is_one_clear_line(repo: Path) -> None:
     ran = run(repo, RIGHT)
-    answer = called(repo, "answer", ran.session, "hello")
+    answer = run_verb(repo, "answer", ran.session, "hello")
     assert (answer.code, "no question is pending" in answer.one_line) == (2, True)

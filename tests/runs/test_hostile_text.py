@@ -11,7 +11,7 @@ from memory.repairs import learnt
 from needs import needs
 from repositories import commit, git
 from repositories import write as put
-from runs.scenes import EXPECTED, call, called, run, say, scene, script, shell, write
+from runs.scenes import EXPECTED, call, run, run_verb, say, scene, script, shell, write
 from terminal import obeyed, on_a_terminal
 
 EVIL = "\x1b]0;pwned\x07\x1b[2J\x9b31m\u202e\u2066\u200b\u200e\u061c\u2028\x85\ufeff\U000e0041\x08\rX\x1b]8;;http://e\x1b\\"
@@ -58,8 +58,8 @@ def test_no_verb_prints_terminal_control_sequences_from_foreign_text(repo: Path,
     model = script(tmp_path / "script.json", [*steps("right\n"), say("x")])
     live = seen(repo, "run", f"say {HONEST} {EVIL}", "--model", model, "--max-iterations", "1")
     assert HONEST in live
-    ended = json.loads(called(repo, "list", "--json").out.splitlines()[0])["id"]
-    patch = called(repo, "diff", ended).out
+    ended = json.loads(run_verb(repo, "list", "--json").out.splitlines()[0])["id"]
+    patch = run_verb(repo, "diff", ended).out
     assert "\x1b]0;pwned" in patch  # a pipe gets the unchanged patch
     shown = seen(repo, "diff", ended)
     assert "one\t\\x1b]0;pwned" in shown and HONEST in shown and f"donewhen diff {ended} > FILE" in shown
@@ -82,7 +82,7 @@ def test_a_gate_and_its_files_show_all_characters(repo: Path) -> None:
     assert "one\\x1b" not in seen(repo, "show", waits.session)
     for verb in ("show", "log"):
         seen(repo, verb, waits.session)
-    assert called(repo, "deny", waits.session).code == 1
+    assert run_verb(repo, "deny", waits.session).code == 1
     (handoff,) = Path(os.environ["XDG_STATE_HOME"], "donewhen", "handoffs").iterdir()
     text = handoff.read_text()
     assert obeyed(text) <= {"\u200d"} and HONEST in text and "\\x1b]0;pwned" in text
@@ -126,7 +126,7 @@ def test_plan_files_show_all_characters_and_read_back_unchanged(repo: Path, tmp_
     (repo / "donewhen.toml").unlink()
     commit(repo)
     model = script(tmp_path / "script.json", {"planner": [say(json.dumps(reply))] * 3})
-    answer = called(repo, "plan", f"make {EVIL}", "--model", model, "--json")
+    answer = run_verb(repo, "plan", f"make {EVIL}", "--model", model, "--json")
     assert answer.code == 3, answer.err
     session = json.loads(answer.out.splitlines()[0])["session"]
     seen(repo, "show", session)

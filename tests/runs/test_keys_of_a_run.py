@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runs.hands import NO_KEYS, claude, configure, run_with
-from runs.scenes import CHECK, Run, called, scene, script, told
+from runs.agents import NO_KEYS, claude, configure, run_with_engine
+from runs.scenes import CHECK, Run, run_json, run_verb, scene, script
 from runs.test_runs_over_wires import RIGHT
 from wire_server import Answer, Refuses, Says, WireServer, serving
 
@@ -34,7 +34,7 @@ def keys_at(server: WireServer) -> set[str]:
 def run_at(home: WireServer, repo: Path, *options: str, **more: str) -> Run:
     """A run of a user with both keys; this server is Anthropic's own."""
     env = {**KEYS, "ANTHROPIC_BASE_URL": home.url, **more}
-    return told(repo, "run", "say right", "--json", *options, env=env)
+    return run_json(repo, "run", "say right", "--json", *options, env=env)
 
 
 @pytest.mark.promise("model.base-url-provider")
@@ -58,7 +58,7 @@ def test_a_repository_that_chooses_another_provider_redirects_no_key(repo: Path)
     with serving(*RIGHT) as server, serving(*RIGHT) as home:
         configure(local(server))
         (repo / "donewhen.toml").write_text(f'[model]\nuse = "anthropic:claude-sonnet-4-5"\n{CHECK}')
-        assert called(repo, "trust").code == 0
+        assert run_verb(repo, "trust").code == 0
         ran = run_at(home, repo)
     assert ran.code == 0, ran.err
     assert (keys_at(server), keys_at(home)) == (set(), {"sk-of-anthropic"})
@@ -98,7 +98,7 @@ def test_an_agent_of_another_provider_reaches_its_own_server(repo: Path, tmp_pat
     with serving(Says(Answer(text="hello"))) as server, serving(Says(Answer(text="hello"))) as home:
         engine = claude(tmp_path / "claude", steps, more=local(server))
         home_url = {"ANTHROPIC_BASE_URL": f"{home.url}/v1", "ANTHROPIC_API_KEY": "sk-of-anthropic"}
-        ran = run_with(repo, engine, "--model", "anthropic:claude-sonnet-4-5", env=home_url)
+        ran = run_with_engine(repo, engine, "--model", "anthropic:claude-sonnet-4-5", env=home_url)
     assert ran.code == 0, ran.err
     assert (keys_at(server), keys_at(home)) == (set(), {"sk-of-anthropic"})
     assert [one.path for one in home.received] == ["/v1/messages"]
@@ -110,7 +110,7 @@ def test_an_agent_can_use_the_key_only_for_its_model(repo: Path, tmp_path: Path)
     steps = [{"shell": steal}, {"shell": ask}, {"shell": "echo right > answer.txt"}]
     with serving(Says(Answer(text="hello"))) as home:
         env = {"ANTHROPIC_BASE_URL": home.url, "ANTHROPIC_API_KEY": "sk-of-anthropic"}
-        ran = run_with(repo, claude(tmp_path / "claude", steps), env=env)
+        ran = run_with_engine(repo, claude(tmp_path / "claude", steps), env=env)
     assert ran.code == 0, ran.err
     assert [one.path for one in (*home.received, *home.asides)] == ["/v1/messages"]
     (denied,) = ran.of("policy_denied")
@@ -123,7 +123,7 @@ def test_a_server_without_a_provider_in_the_user_s_file_is_refused_and_nothing_i
         configure(f'[model]\nbase_url = "{server.url}/v1"\n')
         env = {**KEYS, "ANTHROPIC_BASE_URL": home.url}
         for options in ((), ("--model", "anthropic:x"), ("--engine", "external")):
-            answer = called(repo, "run", "say right", *options, env=env)
+            answer = run_verb(repo, "run", "say right", *options, env=env)
             file = f"{os.environ['XDG_CONFIG_HOME']}/donewhen/config.toml"
             assert (answer.code, f"{file}: {LINE}" in answer.one_line) == (2, True), answer.one_line
     assert server.received == home.received == []
@@ -133,7 +133,7 @@ def test_a_server_in_the_environment_needs_a_provider_of_the_same_call(repo: Pat
     with serving(*RIGHT) as server, serving(*RIGHT) as home:
         configure('[model]\nuse = "anthropic:claude-sonnet-4-5"\n')
         url = {"DONEWHEN__MODEL__BASE_URL": f"{server.url}/v1"}
-        answer = called(repo, "run", "say right", env={**KEYS, "ANTHROPIC_BASE_URL": home.url, **url})
+        answer = run_verb(repo, "run", "say right", env={**KEYS, "ANTHROPIC_BASE_URL": home.url, **url})
         assert (answer.code, answer.one_line.startswith(f"donewhen: DONEWHEN__MODEL__BASE_URL: {LINE}")) == (2, True)
         assert server.received == home.received == []
         ran = run_at(home, repo, **url, DONEWHEN__MODEL__USE="openai-chat:local")
@@ -147,7 +147,7 @@ def test_a_resumed_session_still_knows_the_provider_of_its_server(repo: Path) ->
         ran = run_at(home, repo, "--model", "openai-chat:gpt-5")
         assert ran.code == 3
         configure("")
-        resumed = told(repo, "resume", ran.session, "--json", env={**KEYS, "ANTHROPIC_BASE_URL": home.url})
+        resumed = run_json(repo, "resume", ran.session, "--json", env={**KEYS, "ANTHROPIC_BASE_URL": home.url})
     assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
     assert (keys_at(server), keys_at(home)) == ({"sk-of-openai"}, set())
 
@@ -176,14 +176,14 @@ def test_resume_uses_the_password_of_the_address_again_without_storing_or_showin
             configure(with_password(server))
         else:
             (repo / "donewhen.toml").write_text(with_password(server) + CHECK)
-            assert called(repo, "trust").code == 0
-        waits = told(repo, "run", "say right", "--json", env=NO_KEYS)
+            assert run_verb(repo, "trust").code == 0
+        waits = run_json(repo, "run", "say right", "--json", env=NO_KEYS)
         assert waits.code == 3, waits.events[-1]
         assert PASSWORD.encode() not in kept() and PASSWORD not in json.dumps(waits.events) + waits.err
         for options in ([], ["--json"]):
-            shown = called(repo, "show", waits.session, "--config", *options).out
+            shown = run_verb(repo, "show", waits.session, "--config", *options).out
             assert PASSWORD not in shown and f"HTTP://***@127.0.0.1:{server.port}/v1" in shown
-        ran = told(repo, "resume", waits.session, "--json", env=NO_KEYS)
+        ran = run_json(repo, "resume", waits.session, "--json", env=NO_KEYS)
     assert ran.code == 0, ran.events[-3:]
     assert {one.headers["authorization"] for one in server.received} == {BASIC}
     assert PASSWORD.encode() not in kept()
@@ -192,11 +192,11 @@ def test_resume_uses_the_password_of_the_address_again_without_storing_or_showin
 def test_resume_uses_a_password_only_for_the_same_address(repo: Path) -> None:
     with serving(Refuses(401), again=True) as server, serving(Refuses(401), again=True) as other:
         configure(with_password(server))
-        waits = told(repo, "run", "say right", "--json", env=NO_KEYS)
+        waits = run_json(repo, "run", "say right", "--json", env=NO_KEYS)
         configure(with_password(other))
-        assert told(repo, "resume", waits.session, "--json", env=NO_KEYS).code == 3
+        assert run_json(repo, "resume", waits.session, "--json", env=NO_KEYS).code == 3
         configure(with_password(server, "a-new-one"))
-        assert told(repo, "resume", waits.session, "--json", env=NO_KEYS).code == 3
+        assert run_json(repo, "resume", waits.session, "--json", env=NO_KEYS).code == 3
     changed = "Basic " + base64.b64encode(b"me:a-new-one").decode()
     assert [one.headers.get("authorization") for one in server.received] == [BASIC, None, changed]
     assert not other.received

@@ -16,7 +16,7 @@ from donewhen.session.log.open_archive import any_archive
 from donewhen.session.verbs import offline
 from program import PROGRAM
 from repositories import git
-from runs.scenes import RIGHT, WRONG, called, run, scene
+from runs.scenes import RIGHT, WRONG, run, run_verb, scene
 
 
 @pytest.fixture
@@ -108,6 +108,6 @@ def test_cancel_says_so_if_the_session_ended_otherwise_first(repo: Path) -> None
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE)
     assert owner.stdout is not None
     assert owner.stdout.readline() == b"landing\n"
-    assert called(repo, "cancel", "5e55").out == "5e551011: it ended as verified before it could be stopped\n"
+    assert run_verb(repo, "cancel", "5e55").out == "5e551011: it ended as verified before it could be stopped\n"
     owner.communicate(timeout=60)
-    assert called(repo, "cancel", "5e55").out == "5e551011: it had already ended as verified\n"
+    assert run_verb(repo, "cancel", "5e55").out == "5e551011: it had already ended as verified\n"

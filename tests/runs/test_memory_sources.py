@@ -10,7 +10,7 @@ import pytest
 from donewhen.session.verbs.memory import memory_recall
 from repositories import git
 from runs.repairs_seen import LEAD, RIGHT, TAX, UP, database, prompts, repairs, shop
-from runs.scenes import called, run
+from runs.scenes import run, run_verb
 
 ONE_ROUND = ("--max-iterations", "1")
 ACROSS = {"DONEWHEN__MEMORY__ACROSS_REPOSITORIES": "true"}
@@ -53,16 +53,16 @@ def test_another_repository_gets_no_hints_unless_the_user_allows_it(
     assert f"It comes from another repository:\n| {taught}\n" in prompt
     assert (
         f"a hint from memory, from another repository ({taught}); it has helped"
-        in called(other, "log", allowed.session).out
+        in run_verb(other, "log", allowed.session).out
     )
 
 
 def test_a_repository_cannot_allow_foreign_hints_without_trust(taught: Path, other: Path) -> None:
     file = other / "donewhen.toml"
     file.write_text(file.read_text() + "[memory]\nacross_repositories = true\n")
-    answer = called(other, "check")
+    answer = run_verb(other, "check")
     assert (answer.code, "'memory.across_repositories'" in answer.one_line) == (3, True)
-    assert called(other, "trust").code == 0
+    assert run_verb(other, "trust").code == 0
     assert run(other, UP, *ONE_ROUND).one("hint_recalled")["source"] == str(taught)
     file.write_text(file.read_text().replace("= true", "= false"))
     assert run(other, UP, *ONE_ROUND).of("hint_recalled") == []
@@ -76,15 +76,15 @@ def test_the_user_s_own_file_can_allow_foreign_hints(taught: Path, other: Path) 
 
 
 def test_an_imported_repair_counts_as_foreign(taught: Path, tmp_path: Path) -> None:
-    exported = called(taught, "memory", "export").out
-    assert called(taught, "memory", "forget", "--all").code == 0
+    exported = run_verb(taught, "memory", "export").out
+    assert run_verb(taught, "memory", "forget", "--all").code == 0
     (tmp_path / "in.jsonl").write_text(json.dumps({**json.loads(exported), "source": "x", "repo": str(taught)}))
-    assert called(taught, "memory", "import", str(tmp_path / "in.jsonl")).code == 0
+    assert run_verb(taught, "memory", "import", str(tmp_path / "in.jsonl")).code == 0
     assert run(taught, UP, *ONE_ROUND).of("hint_recalled") == []
     (known,) = repairs(taught)
     assert known["learnt_here"] is False
-    assert f"[imported or older: {taught}]" in called(taught, "memory", "list").out
-    assert "source    imported, or from an older version" in called(taught, "memory", "show", known["id"]).out
+    assert f"[imported or older: {taught}]" in run_verb(taught, "memory", "list").out
+    assert "source    imported, or from an older version" in run_verb(taught, "memory", "show", known["id"]).out
     assert run(taught, UP, *ONE_ROUND, env=ACROSS).one("hint_recalled")["source"] == str(taught)
     assert run(taught, RIGHT).code == 0  # learnt here too: its own repair
     assert run(taught, UP, *ONE_ROUND).one("hint_recalled")["source"] == ""

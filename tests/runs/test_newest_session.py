@@ -8,7 +8,7 @@ import pytest
 
 from program import PROGRAM
 from repositories import git
-from runs.scenes import EXPECTED, RIGHT, WRONG, Run, call, called, run, say, scene, script, told, write
+from runs.scenes import EXPECTED, RIGHT, WRONG, Run, call, run, run_json, run_verb, say, scene, script, write
 from terminal import on_a_terminal
 
 AMENDMENT = [write("expected.txt", "wrong\n"), say("done")]
@@ -40,7 +40,7 @@ def test_show_log_and_diff_mean_the_newest_session_and_say_so_on_stderr(repo: Pa
     run(repo, RIGHT)
     ran = run(repo, [*WRONG, *RIGHT])
     for verb in ("show", "log", "diff"):
-        named, newest = called(repo, verb, ran.session), called(repo, verb)
+        named, newest = run_verb(repo, verb, ran.session), run_verb(repo, verb)
         assert (newest.code, newest.out) == (0, named.out)
         fits = " that is not discarded" if verb == "diff" else ""
         assert newest.one_line == f"session {ran.session}, the newest{fits}: say right"
@@ -53,8 +53,8 @@ def test_a_subdirectory_means_the_repository_around_it_and_another_repository_ha
     other = scene(tmp_path / "other")
     newer = run(other, RIGHT)
     (repo / "sub").mkdir()
-    assert json.loads(called(repo / "sub", "show", "--json").out)["id"] == ran.session
-    assert json.loads(called(other, "show", "--json").out)["id"] == newer.session
+    assert json.loads(run_verb(repo / "sub", "show", "--json").out)["id"] == ran.session
+    assert json.loads(run_verb(other, "show", "--json").out)["id"] == newer.session
 
 
 @pytest.mark.promise("session.newest.decision")
@@ -63,11 +63,11 @@ def test_a_decision_is_for_the_newest_session_that_waits_for_one(guarded: Path, 
     first, second = waiting(guarded), waiting(guarded)
     run(guarded, [write("answer.txt", "right\n"), say("done")])
     for ran in (second, first):
-        decided = told(guarded, verb, "--json")
+        decided = run_json(guarded, verb, "--json")
         assert first_line(decided.err) == f"session {ran.session}, the newest that waits for a decision: say right"
         assert decided.session == ran.session
         assert decided.last["outcome"] == ("verified" if verb == "approve" else "rejected")
-    nothing = called(guarded, verb)
+    nothing = run_verb(guarded, verb)
     sentence = f"donewhen: there is no session of {guarded} that waits for a decision; see: donewhen list"
     assert (nothing.code, nothing.one_line) == (2, sentence)
 
@@ -75,10 +75,10 @@ def test_a_decision_is_for_the_newest_session_that_waits_for_one(guarded: Path, 
 def test_land_and_receipt_mean_the_newest_verified_session(repo: Path) -> None:
     ran = run(repo, RIGHT, "--land", "none")
     run(repo, WRONG, "--max-iterations", "1")
-    receipt = called(repo, "receipt")
+    receipt = run_verb(repo, "receipt")
     assert json.loads(receipt.out)["tree"] == ran.last["tree"]
     assert receipt.one_line == f"session {ran.session}, the newest that is verified: say right"
-    landed = called(repo, "land")
+    landed = run_verb(repo, "land")
     assert (landed.code, landed.one_line) == (0, receipt.one_line)
     assert git(repo, "rev-parse", f"donewhen/{ran.session}^{{tree}}") == ran.last["tree"]
 
@@ -86,35 +86,35 @@ def test_land_and_receipt_mean_the_newest_verified_session(repo: Path) -> None:
 def test_resume_means_the_newest_session_that_can_be_resumed(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
     run(repo, [*WRONG, *RIGHT])
-    resumed = told(repo, "resume", "--json")
+    resumed = run_json(repo, "resume", "--json")
     assert (resumed.code, resumed.session) == (0, ran.session)
     assert first_line(resumed.err) == f"session {ran.session}, the newest that can be resumed: say right"
-    again = called(repo, "resume")
+    again = run_verb(repo, "resume")
     assert (again.code, "that can be resumed" in again.one_line) == (2, True)
 
 
 def test_replay_means_the_newest_session(repo: Path) -> None:
     ran = run(repo, RIGHT)
-    replayed = told(repo, "replay", "--json")
+    replayed = run_json(repo, "replay", "--json")
     assert first_line(replayed.err) == f"session {ran.session}, the newest that can be replayed: say right"
     assert (replayed.code, replayed.last["tree"]) == (0, ran.last["tree"])
 
 
 def test_watch_of_a_finished_session_ends_with_its_exit_code(repo: Path) -> None:
     ran = run(repo, WRONG, "--max-iterations", "1")
-    watched = called(repo, "watch")
+    watched = run_verb(repo, "watch")
     assert (watched.code, first_line(watched.err)) == (1, f"session {ran.session}, the newest: say right")
 
 
 def test_cancel_means_a_session_that_waits_for_a_person(guarded: Path) -> None:
     ran = waiting(guarded)
-    cancelled = called(guarded, "cancel")
+    cancelled = run_verb(guarded, "cancel")
     assert (cancelled.code, cancelled.out) == (0, f"{ran.session}: cancelled\n")
 
 
 @pytest.mark.promise("session.newest.answer")
 def test_answer_and_cancel_mean_the_session_that_asks_or_is_not_finished(repo: Path) -> None:
-    nothing = called(repo, "cancel")
+    nothing = run_verb(repo, "cancel")
     assert (nothing.code, "that is not finished" in nothing.one_line) == (2, True)
     steps = [call("ask_user", prompt="Which way?"), {**RIGHT[0], "delay": 300}]
     model = script(repo.parent / "s.json", steps)
@@ -126,12 +126,12 @@ def test_answer_and_cancel_mean_the_session_that_asks_or_is_not_finished(repo: P
             events.append(json.loads(running.stdout.readline()))
         run(repo, RIGHT)
         session = str(events[0]["session"])
-        missing = called(repo, "answer", session[:6])
+        missing = run_verb(repo, "answer", session[:6])
         assert (missing.code, missing.one_line.startswith(f"donewhen: '{session[:6]}' is a session")) == (2, True)
-        answered = called(repo, "answer", "left")
+        answered = run_verb(repo, "answer", "left")
         assert (answered.code, answered.one_line) == (0, f"session {session}, the newest that waits for an answer: x")
-        assert called(repo, "answer", "left").code == 2, "the question is answered"
-        cancelled = called(repo, "cancel")
+        assert run_verb(repo, "answer", "left").code == 2, "the question is answered"
+        cancelled = run_verb(repo, "cancel")
         assert (cancelled.code, cancelled.out) == (0, f"{session}: cancelled\n")
         assert cancelled.one_line == f"session {session}, the newest that is not finished: x"
         rest = [json.loads(line) for line in running.stdout]
@@ -140,7 +140,7 @@ def test_answer_and_cancel_mean_the_session_that_asks_or_is_not_finished(repo: P
 
 
 def test_an_answer_of_several_words_without_quotes_is_refused(repo: Path) -> None:
-    answer = called(repo, "answer", "to", "the", "left")
+    answer = run_verb(repo, "answer", "to", "the", "left")
     assert (answer.code, "in quotes" in answer.one_line) == (2, True)
 
 
@@ -155,10 +155,10 @@ def test_discard_without_an_id_names_the_newest_session_and_asks_on_a_terminal(r
     assert "its log stays" in on_a_terminal("discard", cwd=repo, typed="y\n")
     assert git(repo, "branch", "--list", branch) == ""
     assert git(repo, "branch", "--list", f"donewhen/{older.session}")
-    alone = called(repo, "discard")
+    alone = run_verb(repo, "discard")
     assert (alone.code, alone.one_line) == (0, f"session {older.session}, the newest that is not discarded: say right")
     assert git(repo, "branch", "--list", "donewhen/*") == ""
-    nothing = called(repo, "discard", "--yes")
+    nothing = run_verb(repo, "discard", "--yes")
     assert (nothing.code, "there is no session" in nothing.one_line) == (2, True)
 
 
@@ -169,10 +169,10 @@ def test_a_running_session_is_not_passed_over_by_discard_for_an_older_one(repo: 
     with subprocess.Popen(command, cwd=repo, stdout=subprocess.PIPE) as running:
         assert running.stdout is not None
         session = json.loads(running.stdout.readline())["session"]
-        refused = called(repo, "discard", "--yes")
+        refused = run_verb(repo, "discard", "--yes")
         assert refused.code != 0
         assert session in refused.err.splitlines()[-1]
-        assert called(repo, "cancel").code == 0
+        assert run_verb(repo, "cancel").code == 0
         running.stdout.read()
     assert git(repo, "branch", "--list", f"donewhen/{older.session}")
 
@@ -182,10 +182,10 @@ def test_a_running_session_is_not_passed_over_by_discard_for_an_older_one(repo: 
     ["show", "log", "diff", "watch", "approve", "deny", "cancel", "resume", "land", "discard", "receipt", "replay"],
 )
 def test_where_nothing_fits_or_there_is_no_repository_one_line_says_so(repo: Path, tmp_path: Path, verb: str) -> None:
-    nothing = called(repo, verb)
+    nothing = run_verb(repo, verb)
     assert (nothing.code, nothing.out) == (2, "")
     assert nothing.one_line.startswith(f"donewhen: there is no session of {repo}")
-    outside = called(tmp_path, verb)
+    outside = run_verb(tmp_path, verb)
     sentence = f"donewhen: {tmp_path} is not in a repository; name a session: donewhen {verb} ID"
     assert (outside.code, outside.one_line) == (2, sentence)
 
@@ -195,5 +195,5 @@ def test_a_shell_completes_the_ids_of_sessions(repo: Path) -> None:
     begun = ran.session[:3]
     for verb in ("show", "discard", "answer"):
         asked = {"_DONEWHEN_COMPLETE": "bash_complete", "COMP_CWORD": "2", "COMP_WORDS": f"donewhen {verb} {begun}"}
-        answer = called(repo, env=asked)
+        answer = run_verb(repo, env=asked)
         assert (answer.out, answer.err) == (f"plain,{ran.session}\n", "")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from program import PROGRAM
+from reply_server import serve_replies
 from repositories import git
-from runs.scenes import RIGHT, WRONG, call, called, run, say, scene, script, shell, told, write
-from word_server import answering
+from runs.scenes import RIGHT, WRONG, call, run, run_json, run_verb, say, scene, script, shell, write
 
 GREEN = {"answer.txt": "right\n"}
 
@@ -51,7 +51,7 @@ def test_exhausted_rounds_end_red(repo: Path) -> None:
 
 @pytest.mark.promise("exit.flaky")
 def test_a_session_with_only_flaky_failures_ends_flaky(tmp_path: Path) -> None:
-    with answering("red", "green") as port:
+    with serve_replies("red", "green") as port:
         asks = f"import socket; exit(socket.create_connection(('localhost', {port})).recv(9) != b'green')"
         check = f'[[check]]\nname = "race"\ncommand = """grep -qx right answer.txt && python3 -c "{asks}" """\n'
         repo = scene(tmp_path / "repo", {"donewhen.toml": check})
@@ -159,14 +159,14 @@ def test_a_no_change_claim_on_a_red_baseline_waits_for_a_person(repo: Path) -> N
     assert ran.code == 3
     assert ran.one("gate_opened")["gate"] == "no_change"
     assert "session_finished" not in ran.types
-    denied = told(repo, "deny", ran.session, "--json")
+    denied = run_json(repo, "deny", ran.session, "--json")
     assert (denied.code, denied.last["outcome"]) == (0, "verified")
 
 
 def test_an_approved_no_change_claim_ends_as_no_change(repo: Path) -> None:
     claim = call("report_no_change", kind="deliberate_behavior", summary="wrong on purpose", evidence="the docs")
     ran = run(repo, [claim])
-    approved = told(repo, "approve", ran.session, "--json")
+    approved = run_json(repo, "approve", ran.session, "--json")
     assert (approved.code, approved.last["outcome"]) == (6, "no_change")
 
 
@@ -206,13 +206,13 @@ def test_cancel_from_another_terminal_kills_everything_within_a_second(repo: Pat
         if b'"tool_call"' in line:
             break
     assert is_so(lambda: mark in processes())
-    answer = called(repo, "cancel", session)
+    answer = run_verb(repo, "cancel", session)
     rest, _ = program.communicate(timeout=30)
     assert mark not in processes()
     assert answer.code == 0
     assert program.returncode == 130
     assert b'"cancelled"' in rest.splitlines()[-1]
-    again = called(repo, "cancel", session)
+    again = run_verb(repo, "cancel", session)
     assert (again.code, "already ended as cancelled" in again.out) == (0, True)
 
 

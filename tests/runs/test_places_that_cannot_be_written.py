@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from program import PROGRAM
-from runs.scenes import RIGHT, WRONG, called, run, scene, script, told
+from runs.scenes import RIGHT, WRONG, run, run_json, run_verb, scene, script
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_a_hand_off_that_cannot_be_written_does_not_change_the_outcome(repo: Pat
     (state() / "handoffs").write_text("in the way")
     ran = run(repo, WRONG, "--max-iterations", "1")
     assert (ran.code, ran.last["outcome"]) == (1, "red")
-    assert called(repo, "cancel", ran.session).code == 0
+    assert run_verb(repo, "cancel", ran.session).code == 0
 
 
 def test_a_receipt_that_cannot_be_written_fails_the_session_and_resume_continues(repo: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_receipt_that_cannot_be_written_fails_the_session_and_resume_continues
     assert (ran.code, ran.last["outcome"]) == (4, "failed")
     assert "receipts" in ran.last["reason"]
     (place / "receipts").unlink()
-    resumed = told(repo, "resume", ran.session, "--json")
+    resumed = run_json(repo, "resume", ran.session, "--json")
     assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
 
 
@@ -44,5 +44,5 @@ def test_a_run_with_unwritable_output_still_finishes(repo: Path, options: tuple[
     command = [PROGRAM, "run", "x", "--model", script(repo.parent / "s.json", RIGHT), *options]
     with open("/dev/full", "wb") as full:
         subprocess.run(command, cwd=repo, stdout=full, stderr=subprocess.PIPE, check=False, timeout=120)
-    (listed,) = called(repo, "list").out.splitlines()
+    (listed,) = run_verb(repo, "list").out.splitlines()
     assert "verified" in listed

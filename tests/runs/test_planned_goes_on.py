@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from program import PROGRAM
-from runs.hands import opencode
+from runs.agents import opencode
 from runs.planned_scenes import (
     DONE,
     DRAFT,
@@ -36,7 +36,7 @@ from runs.planned_scenes import (
     roles,
     tracks,
 )
-from runs.scenes import Run, called, say, scene, script, shell, told
+from runs.scenes import Run, run_json, run_verb, say, scene, script, shell
 
 DRIVER = Path(__file__).with_name("planned_driver.py")
 ITEMS = [item("say right", DONE), item("be kind", "grep -q kind note.txt")]
@@ -122,10 +122,10 @@ def test_a_session_killed_while_planning_waiting_or_evaluating_resumes_to_the_sa
 def test_a_session_with_a_waiting_plan_is_not_planned_again_on_resume(tmp_path: Path) -> None:
     repo = bare(tmp_path / "repo")
     ran = plan(repo, STEPS)
-    again = told(repo, "resume", ran.session, "--json")
+    again = run_json(repo, "resume", ran.session, "--json")
     assert (again.code, again.of("model_turn"), again.of("gate_opened"), again.of("check_started")) == (3, [], [], [])
-    files = json.loads(called(repo, "show", ran.session, "--json").out)["artifacts"]
-    assert called(repo, "discard", ran.session).code == 0
+    files = json.loads(run_verb(repo, "show", ran.session, "--json").out)["artifacts"]
+    assert run_verb(repo, "discard", ran.session).code == 0
     assert not any(Path(file).exists() for file in files.values())
 
 
@@ -147,7 +147,7 @@ def test_what_a_killed_agent_wrote_into_the_tracker_is_undone_with_its_work_and_
             session = next(event["session"] for event in told_so_far if event["type"] == "tool_result")
         finally:
             program.kill()
-    resumed = told(repo, "resume", session, "--json")
+    resumed = run_json(repo, "resume", session, "--json")
     assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
     assert landed(repo, session)["answer.txt"] == "right"
     assert not [name for name in landed(repo, session) if name.startswith(".donewhen")]
@@ -171,7 +171,7 @@ def test_a_session_cancelled_while_planning_or_evaluating_resumes_there(tmp_path
             program.communicate(timeout=60)
         assert program.returncode == 130
         cast(repo, {**steps, role: [shell("ls"), steps[role][0]]})
-        resumed = told(repo, "resume", session, "--json")
+        resumed = run_json(repo, "resume", session, "--json")
         assert (resumed.code, resumed.last["outcome"]) == (0, "verified"), role
         assert roles(log(repo, session))[role] == 2
 
@@ -189,7 +189,7 @@ def facts(repo: Path, session: str) -> list[dict[str, Any]]:
 
 
 def assert_plays_again(repo: Path, session: str, code: int = 0) -> Run:
-    replayed = told(repo, "replay", session, "--json")
+    replayed = run_json(repo, "replay", session, "--json")
     assert facts(repo, replayed.session) == facts(repo, session)
     assert replayed.code == code
     return replayed
@@ -199,8 +199,8 @@ def test_a_planned_changed_approved_and_revised_session_replays_the_same(tmp_pat
     repo = bare(tmp_path / "repo")
     ran = plan(repo, STEPS)
     assert_plays_again(repo, ran.session, code=3)
-    assert called(repo, "answer", ran.session, "the word may not be followed by others").code == 3
-    assert called(repo, "approve", ran.session).code == 0
+    assert run_verb(repo, "answer", ran.session, "the word may not be followed by others").code == 3
+    assert run_verb(repo, "approve", ran.session).code == 0
     again = assert_plays_again(repo, ran.session)
     assert landed(repo, again.session) == landed(repo, ran.session)
 
@@ -209,11 +209,11 @@ def test_a_planned_changed_approved_and_revised_session_replays_the_same(tmp_pat
 def test_a_contract_edited_by_a_person_replays_as_edited(tmp_path: Path, words: str) -> None:
     repo = bare(tmp_path / "repo")
     ran = plan(repo, STEPS)
-    file = Path(json.loads(called(repo, "show", ran.session, "--json").out)["artifacts"]["contract.toml"])
+    file = Path(json.loads(run_verb(repo, "show", ran.session, "--json").out)["artifacts"]["contract.toml"])
     file.write_text(file.read_text() + '\n[[check]]\nname = "mine"\ncommand = "test -s answer.txt"\n')
     if words:
-        assert called(repo, "answer", ran.session, words).code == 3
-    assert called(repo, "approve", ran.session).code == 0
+        assert run_verb(repo, "answer", ran.session, words).code == 3
+    assert run_verb(repo, "approve", ran.session).code == 0
     assert_plays_again(repo, ran.session)
 
 
@@ -222,7 +222,7 @@ def test_an_inconclusive_session_replays_with_the_person_s_decision(tmp_path: Pa
     repo = scene(tmp_path / "repo")
     ran = build(repo, crew(planned(items=[item("say right", DONE)]), evaluator=[say("fine")] * 3))
     assert ran.code == 3
-    code = called(repo, verb, ran.session).code
+    code = run_verb(repo, verb, ran.session).code
     assert_plays_again(repo, ran.session, code)
 
 
@@ -241,5 +241,5 @@ def test_a_resumed_rejected_session_can_be_replayed(tmp_path: Path) -> None:
     ran = build(repo, steps)
     assert (ran.code, ran.last["outcome"]) == (1, "rejected")
     cast(repo, {**steps, "evaluator": [FAIL, FAIL, FAIL, PASS]})
-    assert called(repo, "resume", ran.session).code == 0
+    assert run_verb(repo, "resume", ran.session).code == 0
     assert_plays_again(repo, ran.session)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from repositories import digest, git
-from runs.hands import configure
+from runs.agents import configure
 from runs.planned_scenes import (
     DONE,
     DRAFT,
@@ -25,16 +25,16 @@ from runs.planned_scenes import (
     checks_of,
     crew,
     ended,
-    heard,
     item,
     landed,
     log,
     plan,
     planned,
+    prompts_of,
     roles,
 )
 from runs.proposals_typed import at_terminal
-from runs.scenes import RIGHT, Run, called, run, say, scene, told
+from runs.scenes import RIGHT, Run, run, run_json, run_verb, say, scene
 
 SOUND = planned(*DRAFT)
 STRICT = check("strict", "grep -qx 'right.*' answer.txt", 1)
@@ -47,7 +47,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def shown(repo: Path, ran: Run) -> dict[str, Any]:
-    return json.loads(called(repo, "show", ran.session, "--json").out)
+    return json.loads(run_verb(repo, "show", ran.session, "--json").out)
 
 
 def artifact(repo: Path, ran: Run, name: str) -> Path:
@@ -91,7 +91,7 @@ def test_a_plan_is_shown_with_its_contract_and_baseline_and_nothing_is_built(rep
 
 def test_an_approved_plan_is_built_by_its_contract_and_lands(repo: Path) -> None:
     ran = plan(repo, crew(SOUND))
-    approved = told(repo, "approve", ran.session, "--json")
+    approved = run_json(repo, "approve", ran.session, "--json")
     assert ended(approved) == (0, "verified")
     assert roles(log(repo, ran.session)) == {"planner": 1, "maker": 2, "evaluator": 1}
     assert landed(repo, ran.session) == {"answer.txt": "right"}
@@ -102,10 +102,10 @@ def test_an_approved_plan_is_built_by_its_contract_and_lands(repo: Path) -> None
 def test_a_denied_proposal_ends_as_rejected_and_nothing_is_built(tmp_path: Path, given: str) -> None:
     repo = bare(tmp_path / "repo") if given == "no contract" else scene(tmp_path / "repo")
     ran = plan(repo, crew(SOUND))
-    denied = told(repo, "deny", ran.session, "--json")
+    denied = run_json(repo, "deny", ran.session, "--json")
     assert (ended(denied), "a person denied" in denied.last["reason"]) == ((1, "rejected"), True)
     assert git(repo, "branch", "--list", "donewhen/*") == ""
-    again = called(repo, "resume", ran.session)
+    again = run_verb(repo, "resume", ran.session)
     assert (again.code, roles(log(repo, ran.session))) == (1, {"planner": 1})
 
 
@@ -121,7 +121,7 @@ def test_a_plan_does_not_change_the_person_s_own_contract(tmp_path: Path) -> Non
     ran = plan(repo, crew(planned(check("weaker", "test -e answer.txt"))))
     assert (ran.code, ran.one("gate_opened")["gate"], ran.of("contract_proposed")) == (3, "plan", [])
     assert "contract.toml" not in shown(repo, ran)["artifacts"]
-    approved = told(repo, "approve", ran.session, "--json")
+    approved = run_json(repo, "approve", ran.session, "--json")
     assert (ended(approved), [one["name"] for one in approved.last["results"]]) == ((0, "verified"), ["done"])
 
 
@@ -131,15 +131,15 @@ def test_a_plan_does_not_change_the_person_s_own_contract(tmp_path: Path) -> Non
 @pytest.mark.promise("command.answer.contract")
 def test_a_change_request_revises_the_contract_and_runs_it_on_the_base_again(repo: Path) -> None:
     ran = plan(repo, crew([SOUND, planned(*DRAFT, STRICT)]))
-    answered = told(repo, "answer", ran.session, "the word may not be followed by others", "--json")
+    answered = run_json(repo, "answer", ran.session, "the word may not be followed by others", "--json")
     assert answered.code == 3
     proposed = answered.one("contract_proposed")
     assert (proposed["revised"], list(checks_of(proposed))) == (True, ["done", "steady", "strict"])
     assert [one["name"] for one in answered.one("baseline_completed")["results"]] == ["done", "steady", "strict"]
-    said = heard(ran.session, "planned/planner")
+    said = prompts_of(ran.session, "planned/planner")
     assert "the word may not be followed by others" in said
     assert f"- done: `{DONE}` (now: fail)" in said
-    assert told(repo, "approve", ran.session, "--json").code == 0
+    assert run_json(repo, "approve", ran.session, "--json").code == 0
     whole = log(repo, ran.session)
     assert [event["decision"] for event in whole.of("gate_decided")] == ["changed", "approved"]
     assert [one["name"] for one in whole.last["results"]] == ["done", "steady", "strict"]
@@ -148,10 +148,10 @@ def test_a_change_request_revises_the_contract_and_runs_it_on_the_base_again(rep
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_empty_answer_is_one_line_and_the_proposal_still_waits(repo: Path, text: str) -> None:
     ran = plan(repo, crew(SOUND))
-    answer = called(repo, "answer", ran.session, text)
+    answer = run_verb(repo, "answer", ran.session, text)
     assert (answer.code, "the answer is empty" in answer.one_line) == (2, True)
     assert shown(repo, ran)["gate"]["kind"] == "contract"
-    assert told(repo, "approve", ran.session, "--json").code == 0
+    assert run_json(repo, "approve", ran.session, "--json").code == 0
 
 
 @pytest.mark.parametrize(
@@ -168,24 +168,24 @@ def test_a_contract_that_is_not_revised_is_proposed_again_with_the_reason_and_it
     repo: Path, replies: list[Entry], why: str
 ) -> None:
     ran = plan(repo, crew([SOUND, *replies]))
-    answered = told(repo, "answer", ran.session, "make it nicer please", "--json")
+    answered = run_json(repo, "answer", ran.session, "make it nicer please", "--json")
     proposed = answered.one("contract_proposed")
     assert (answered.code, proposed["revised"], why in proposed["reason"]) == (3, False, True), proposed
     assert checks_of(proposed) == {"done": DONE, "steady": STEADY}
     assert [one["status"] for one in answered.one("baseline_completed")["results"]] == ["fail", "pass"]
     assert answered.one("gate_opened")["detail"].startswith("Not revised: ")
-    assert told(repo, "approve", ran.session, "--json").last["outcome"] == "verified"
+    assert run_json(repo, "approve", ran.session, "--json").last["outcome"] == "verified"
 
 
 def test_a_plan_for_a_given_contract_that_is_not_revised_proposes_no_contract(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo")
     ran = plan(repo, crew([SOUND, *[say("I would rather not")] * 3]))
-    answered = told(repo, "answer", ran.session, "make it nicer please", "--json")
+    answered = run_json(repo, "answer", ran.session, "make it nicer please", "--json")
     assert (answered.code, answered.of("contract_proposed")) == (3, [])
     gate = answered.one("gate_opened")
     assert (gate["gate"], gate["detail"].startswith("Not revised: ")) == ("plan", True)
     assert "contract.toml" not in shown(repo, ran)["artifacts"]
-    assert told(repo, "approve", ran.session, "--json").last["outcome"] == "verified"
+    assert run_json(repo, "approve", ran.session, "--json").last["outcome"] == "verified"
 
 
 def test_a_contract_edited_in_its_file_is_accepted_as_edited(repo: Path) -> None:
@@ -193,19 +193,19 @@ def test_a_contract_edited_in_its_file_is_accepted_as_edited(repo: Path) -> None
     file = artifact(repo, ran, "contract.toml")
     assert [one["name"] for one in tomllib.loads(file.read_text())["check"]] == ["done", "steady"]
     file.write_text(file.read_text() + '\n[[check]]\nname = "mine"\ncommand = "test -s answer.txt"\n')
-    approved = told(repo, "approve", ran.session, "--json")
+    approved = run_json(repo, "approve", ran.session, "--json")
     assert ended(approved) == (0, "verified")
     assert [one["name"] for one in approved.last["results"]] == ["done", "steady", "mine"]
-    assert "test -s answer.txt" in heard(ran.session, "native")
+    assert "test -s answer.txt" in prompts_of(ran.session, "native")
 
 
 def test_edits_in_the_file_are_kept_by_a_change_request(repo: Path) -> None:
     ran = plan(repo, crew([SOUND, planned(*DRAFT, STRICT)]))
     file = artifact(repo, ran, "contract.toml")
     file.write_text(file.read_text() + '\n[[check]]\nname = "mine"\ncommand = "test -s answer.txt"\n')
-    answered = told(repo, "answer", ran.session, "the word may not be followed by others", "--json")
+    answered = run_json(repo, "answer", ran.session, "the word may not be followed by others", "--json")
     assert answered.code == 3
-    assert "test -s answer.txt" in heard(ran.session, "planned/planner")
+    assert "test -s answer.txt" in prompts_of(ran.session, "planned/planner")
     first, edited, revised = log(repo, ran.session).of("contract_proposed")
     assert [list(checks_of(one))[-1] for one in (first, edited, revised)] == ["steady", "mine", "strict"]
 
@@ -219,9 +219,9 @@ def kinds_of(repo: Path, session: str) -> list[Any]:
 @pytest.mark.parametrize("words", ["as edited", "no other words please"])
 def test_an_answer_with_any_text_survives_a_replay(repo: Path, words: str) -> None:
     ran = plan(repo, crew([SOUND, planned(*DRAFT, STRICT)]))
-    told(repo, "answer", ran.session, words, "--json")
-    assert told(repo, "approve", ran.session, "--json").code == 0
-    replayed = told(repo, "replay", ran.session, "--json")
+    run_json(repo, "answer", ran.session, words, "--json")
+    assert run_json(repo, "approve", ran.session, "--json").code == 0
+    replayed = run_json(repo, "replay", ran.session, "--json")
     assert replayed.code == 0
     assert kinds_of(repo, replayed.session) == kinds_of(repo, ran.session)
     assert kinds_of(repo, ran.session)[0] == [("changed", words, False), ("approved", "", False)]
@@ -231,8 +231,8 @@ def test_a_contract_edited_in_its_file_survives_a_replay(repo: Path) -> None:
     ran = plan(repo, crew(SOUND))
     file = artifact(repo, ran, "contract.toml")
     file.write_text(file.read_text() + '\n[[check]]\nname = "mine"\ncommand = "test -s answer.txt"\n')
-    assert told(repo, "approve", ran.session, "--json").code == 0
-    replayed = told(repo, "replay", ran.session, "--json")
+    assert run_json(repo, "approve", ran.session, "--json").code == 0
+    replayed = run_json(repo, "replay", ran.session, "--json")
     assert replayed.code == 0
     assert kinds_of(repo, replayed.session) == kinds_of(repo, ran.session)
     assert kinds_of(repo, ran.session)[1][-1] == (["done", "steady", "mine"], True)
@@ -252,7 +252,7 @@ def test_a_contract_edited_in_its_file_survives_a_replay(repo: Path) -> None:
 def test_an_invalid_edited_contract_is_one_line_and_the_proposal_still_waits(repo: Path, text: str, why: str) -> None:
     ran = plan(repo, crew(SOUND))
     artifact(repo, ran, "contract.toml").write_text(text)
-    answer = called(repo, "approve", ran.session)
+    answer = run_verb(repo, "approve", ran.session)
     assert (answer.code, why in answer.one_line) == (2, True), answer.err
     assert shown(repo, ran)["gate"]["kind"] == "contract"
 
@@ -262,10 +262,10 @@ def test_a_detected_contract_can_be_changed_by_a_change_request(tmp_path: Path) 
     ran = run(repo, {"maker": RIGHT, "planner": [planned(*DRAFT)]})
     before = ran.one("contract_proposed")
     assert (ran.code, list(checks_of(before))) == (3, ["tests"])
-    answered = told(repo, "answer", ran.session, "ask for the word itself", "--json")
+    answered = run_json(repo, "answer", ran.session, "ask for the word itself", "--json")
     proposed = answered.one("contract_proposed")
     assert (answered.code, proposed["revised"], list(checks_of(proposed))) == (3, True, ["done", "steady"])
-    approved = told(repo, "approve", ran.session, "--json")
+    approved = run_json(repo, "approve", ran.session, "--json")
     assert (ended(approved), approved.of("evaluation_started")) == ((0, "verified"), [])
     assert [one["name"] for one in approved.last["results"]] == ["done", "steady"]
 
@@ -276,9 +276,9 @@ def test_a_detected_contract_can_be_changed_by_a_change_request(tmp_path: Path) 
 @pytest.mark.parametrize("verb", [["plan"], ["run", "--engine", "planned"]])
 @pytest.mark.parametrize("intent", ["fix it", "make it better"])
 def test_an_intent_without_detail_is_answered_with_what_is_missing(repo: Path, verb: list[str], intent: str) -> None:
-    answer = called(repo, *verb, intent, "--model", cast(repo, crew(SOUND)))
+    answer = run_verb(repo, *verb, intent, "--model", cast(repo, crew(SOUND)))
     assert (answer.code, "no observable change" in answer.one_line) == (2, True)
-    assert called(repo, "list").out == ""
+    assert run_verb(repo, "list").out == ""
 
 
 WEAK: dict[str, Entry] = {
@@ -300,7 +300,7 @@ def test_a_weak_check_is_sent_back_with_the_reason(repo: Path, why: str) -> None
         {"planner": 2},
         ["done", "steady"],
     )
-    assert why in heard(ran.session, "planned/planner")
+    assert why in prompts_of(ran.session, "planned/planner")
 
 
 def test_a_check_that_cannot_start_here_is_sent_back_before_a_person_sees_it(repo: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_check_that_cannot_start_here_is_sent_back_before_a_person_sees_it(rep
         {"planner": 2},
         ["done", "steady"],
     )
-    assert "check 'tests' cannot start here: " in heard(ran.session, "planned/planner")
+    assert "check 'tests' cannot start here: " in prompts_of(ran.session, "planned/planner")
 
 
 def test_a_draft_with_a_check_that_cannot_start_is_proposed_without_it(repo: Path) -> None:
@@ -328,10 +328,10 @@ def test_a_planner_s_command_that_the_policy_denies_never_runs(tmp_path: Path, c
     repo = bare(tmp_path / "repo") if contract == "drafted" else scene(tmp_path / "repo")
     ran = plan(repo, crew([planned(DRAFT[0], check("db", drops), items=[item("say right", drops)])] * 3))
     assert (ran.code, roles(ran)) == (3, {"planner": 3})
-    assert "denied by the policy, rule" in heard(ran.session, "planned/planner")
+    assert "denied by the policy, rule" in prompts_of(ran.session, "planned/planner")
     assert {one["name"] for one in ran.of("check_completed")} == {"done"}
     assert ran.one("planning_completed")["items"][0]["verify"] == []
-    approved = told(repo, "approve", ran.session, "--json")
+    approved = run_json(repo, "approve", ran.session, "--json")
     assert (ended(approved), "psql" in str(approved.of("check_started"))) == ((0, "verified"), False)
     assert {one["name"] for one in approved.of("check_completed")} == {"done"}
 
@@ -339,7 +339,7 @@ def test_a_planner_s_command_that_the_policy_denies_never_runs(tmp_path: Path, c
 def test_a_draft_that_is_green_on_the_base_is_requested_once_more(repo: Path) -> None:
     ran = plan(repo, crew([planned(DRAFT[1]), SOUND]))
     assert (ran.code, roles(ran)) == (3, {"planner": 2})
-    assert "every check passes already, before any work: steady" in heard(ran.session, "planned/planner")
+    assert "every check passes already, before any work: steady" in prompts_of(ran.session, "planned/planner")
     assert list(checks_of(ran.one("contract_proposed"))) == ["done", "steady"]
 
 
@@ -358,9 +358,9 @@ def test_an_unreadable_plan_is_replaced_by_one_item_and_the_detected_checks(tmp_
     assert checks_of(ran.one("contract_proposed")) == {"tests": "make test"}
     assert "the planner gave no better one: items must be" in ran.one("gate_opened")["detail"]
     assert "items must be" in ran.err
-    said = heard(ran.session, "planned/planner")
+    said = prompts_of(ran.session, "planned/planner")
     assert "Your plan cannot be used as it is" in said
-    assert told(repo, "approve", ran.session, "--json").last["outcome"] == "verified"
+    assert run_json(repo, "approve", ran.session, "--json").last["outcome"] == "verified"
 
 
 def test_without_a_plan_and_detected_checks_one_line_says_what_to_type(repo: Path) -> None:
@@ -414,10 +414,10 @@ def test_at_a_terminal_a_proposal_is_changed_by_text_and_approved_by_yes(repo: P
         "verified",
     ):
         assert words in seen
-    (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
+    (session,) = [line.split()[0] for line in run_verb(repo, "list").out.splitlines()]
     whole = log(repo, session)
     assert [event["decision"] for event in whole.of("gate_decided")] == ["changed", "approved"]
-    assert "no other words please" in heard(session, "planned/planner")
+    assert "no other words please" in prompts_of(session, "planned/planner")
 
 
 def edits(text: str) -> Callable[[], str]:
@@ -435,7 +435,7 @@ def test_edits_in_the_file_count_for_a_yes_at_the_terminal(repo: Path) -> None:
     mine = '\n[[check]]\nname = "mine"\ncommand = "test -s answer.txt"\n'
     code, seen = run_at_terminal(repo, crew(SOUND), edits(mine))
     assert code == 0, seen
-    (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
+    (session,) = [line.split()[0] for line in run_verb(repo, "list").out.splitlines()]
     whole = log(repo, session)
     assert [one["name"] for one in whole.last["results"]] == ["done", "steady", "mine"]
     assert list(checks_of(whole.of("contract_proposed")[-1])) == ["done", "steady", "mine"]
@@ -445,10 +445,10 @@ def test_edits_in_the_file_count_for_a_yes_at_the_terminal(repo: Path) -> None:
 def test_an_invalid_edit_approved_at_the_terminal_waits_until_it_is_fixed(repo: Path) -> None:
     code, seen = run_at_terminal(repo, crew(SOUND), edits("[[check]]\nname = 'mine'\n"))
     assert (code, "the edited file is invalid" in seen) == (3, True), seen
-    (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
+    (session,) = [line.split()[0] for line in run_verb(repo, "list").out.splitlines()]
     assert "maker" not in roles(log(repo, session))
     edits("command = 'test -s answer.txt'\n")()
-    resumed = told(repo, "resume", session, "--json")
+    resumed = run_json(repo, "resume", session, "--json")
     assert (ended(resumed), len(resumed.last["results"])) == ((0, "verified"), 3)
 
 
@@ -456,10 +456,10 @@ def test_an_approval_from_another_terminal_takes_the_edited_file_or_says_what_is
     answers: list[tuple[int, str]] = []
 
     def approve_elsewhere() -> str:
-        (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
+        (session,) = [line.split()[0] for line in run_verb(repo, "list").out.splitlines()]
         for text in ("[[check]]\nname = 'mine'\n", "command = 'test -s answer.txt'\n"):
             edits(text)()
-            approved = called(repo, "approve", session)
+            approved = run_verb(repo, "approve", session)
             answers.append((approved.code, approved.err))
         return ""
 
@@ -467,7 +467,7 @@ def test_an_approval_from_another_terminal_takes_the_edited_file_or_says_what_is
     assert (code, "contract: decided elsewhere" in seen) == (0, True), seen
     (refused, why), (taken, _) = answers
     assert (refused, "command" in why, taken) == (2, True, 0), answers
-    (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
+    (session,) = [line.split()[0] for line in run_verb(repo, "list").out.splitlines()]
     whole = log(repo, session)
     assert [(one["decision"], one["edited"], one["by"]) for one in whole.of("gate_decided")] == [
         ("approved", True, "another terminal")
@@ -481,11 +481,11 @@ def test_at_a_terminal_a_proposal_can_be_denied_or_left_for_later(
 ) -> None:
     ended_with, seen = run_at_terminal(repo, crew(SOUND), typed)
     assert ended_with == code, seen
-    (session,) = [line.split()[0] for line in called(repo, "list").out.splitlines()]
+    (session,) = [line.split()[0] for line in run_verb(repo, "list").out.splitlines()]
     whole = log(repo, session)
     assert (whole.last.get("outcome", ""), roles(whole)) == (outcome, {"planner": 1})
 
 
 def test_a_plan_without_a_model_is_one_clear_line(repo: Path) -> None:
-    answer = called(repo, "plan", INTENT, env={"PATH": "/usr/bin:/bin"})
+    answer = run_verb(repo, "plan", INTENT, env={"PATH": "/usr/bin:/bin"})
     assert (answer.code, "a planner needs a model" in answer.one_line) == (2, True)

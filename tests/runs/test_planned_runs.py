@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from repositories import contents, git
-from runs.hands import configure, employ, opencode
+from runs.agents import configure, configure_agent, opencode
 from runs.planned_scenes import (
     DONE,
     FAIL,
@@ -23,19 +23,19 @@ from runs.planned_scenes import (
     ended,
     evaluation,
     finding,
-    heard,
     item,
     landed,
     plan_text,
     planned,
+    prompts_of,
     roles,
     statuses,
     tracks,
 )
-from runs.scenes import CHECK, Run, Step, call, called, say, scene, script, shell, told, write
+from runs.scenes import CHECK, Run, Step, call, run_json, run_verb, say, scene, script, shell, write
 from runs.subtasks import crew as hands_of
 from runs.subtasks import planned as split
-from runs.subtasks import puts, yard
+from runs.subtasks import puts, subtask_repository
 from wire_server import Answer, Says, serving
 
 PLAN = planned(items=[item("say right", DONE)])
@@ -45,7 +45,7 @@ TWO = planned(items=[item("say right", DONE), KIND])
 KINDLY: list[Step] = [write("note.txt", "kind\n"), say("kind now")]
 
 
-def said_by_agent(ran: Run) -> str:
+def agent_text(ran: Run) -> str:
     """Its text, without the protocol around it."""
     raw = json.dumps([event["raw"] for event in ran.of("external_event")])
     return "".join(re.findall(r'"text": "(.*?)(?<!\\\\)"', raw))
@@ -57,10 +57,10 @@ def repo(tmp_path: Path) -> Path:
 
 
 def artifact(repo: Path, ran: Run, name: str) -> str:
-    return Path(json.loads(called(repo, "show", ran.session, "--json").out)["artifacts"][name]).read_text()
+    return Path(json.loads(run_verb(repo, "show", ran.session, "--json").out)["artifacts"][name]).read_text()
 
 
-def stood(ran: Run, name: str) -> list[str]:
+def statuses_of(ran: Run, name: str) -> list[str]:
     """The status of a command after each round."""
     told_of = [one for one in ran.of("check_completed") if one["name"] == name and one["phase"] == "round"]
     return [one["status"] for one in told_of]
@@ -92,7 +92,7 @@ def test_a_plan_is_built_verified_evaluated_and_landed_in_that_order(repo: Path)
 
 def test_the_builder_gets_the_plan_the_contract_and_the_rules(repo: Path) -> None:
     ran = build(repo, crew(TWO, [*builds()[:1], *KINDLY]))
-    said = heard(ran.session, "native")
+    said = prompts_of(ran.session, "native")
     for words in (
         "source of truth",
         "one item",
@@ -123,7 +123,7 @@ def test_update_tracker_changes_item_states_and_nothing_else(repo: Path) -> None
     ran = build(repo, crew(TWO, [*steps, *builds(), say("I will not")]), "--max-iterations", "1")
     assert [one["ok"] for one in ran.of("tool_result")] == [True] * 4 + [False] * 3 + [True] * 2
     assert all(one["preview"].startswith("ERROR: ") for one in ran.of("tool_result") if not one["ok"])
-    assert stood(ran, "verify-2.1") == ["fail"]
+    assert statuses_of(ran, "verify-2.1") == ["fail"]
     tracker = artifact(repo, ran, "tracker.md")
     assert "- [x] 1. say right" in tracker
     assert "  note: nobody knows how" in tracker
@@ -154,8 +154,8 @@ def test_an_external_agent_edits_a_tracker_file_of_which_only_states_and_notes_c
     assert "- [ ] 2. be kind" in tracker
     assert "  note: made by hand" in tracker
     assert "grep -q kind note.txt" in tracker
-    assert "its verify commands were changed; they stay as they were" in heard(ran.session, "planned/evaluator#1")
-    assert "by editing .donewhen/tracker.md" in said_by_agent(ran)
+    assert "its verify commands were changed; they stay as they were" in prompts_of(ran.session, "planned/evaluator#1")
+    assert "by editing .donewhen/tracker.md" in agent_text(ran)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_an_external_agent_edits_a_tracker_file_of_which_only_states_and_notes_c
     ],
 )
 def test_the_tracker_file_is_never_part_of_the_work(repo: Path, deed: str) -> None:
-    engine = employ(f"{deed}; echo right > answer.txt # {{task}}").replace("external", "planned")
+    engine = configure_agent(f"{deed}; echo right > answer.txt # {{task}}").replace("external", "planned")
     ran = build(repo, crew(PLAN), engine=engine)
     assert (ended(ran), landed(repo, ran.session)) == ((0, "verified"), {"answer.txt": "right"})
     assert "- [ ] 1. say right" in artifact(repo, ran, "tracker.md")
@@ -177,7 +177,7 @@ def test_the_tracker_file_is_never_part_of_the_work(repo: Path, deed: str) -> No
 
 def test_a_repository_with_a_file_of_that_name_keeps_it(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo", {".donewhen/tracker.md": "- [ ] 1. mine\n"})
-    engine = employ("ls .donewhen > seen.txt; echo right > answer.txt # {task}").replace("external", "planned")
+    engine = configure_agent("ls .donewhen > seen.txt; echo right > answer.txt # {task}").replace("external", "planned")
     ran = build(repo, crew(PLAN), engine=engine)
     assert ended(ran) == (0, "verified")
     assert landed(repo, ran.session) == {
@@ -186,7 +186,7 @@ def test_a_repository_with_a_file_of_that_name_keeps_it(tmp_path: Path) -> None:
 
 
 def test_a_foreman_can_build_a_plan_and_one_engine_repairs_what_is_sent_back(tmp_path: Path) -> None:
-    repo = yard(tmp_path / "repo", "ab")
+    repo = subtask_repository(tmp_path / "repo", "ab")
     plan_of_both = planned(items=[item("let both say one", "grep -qx one a.txt b.txt")])
     steps = hands_of(plan_of_both, split("a", "b"), maker=KINDLY, a=puts("a"), b=puts("b"))
     opinions = [evaluation("fail", finding("not kind", "grep -q kind note.txt")), PASS]
@@ -194,7 +194,7 @@ def test_a_foreman_can_build_a_plan_and_one_engine_repairs_what_is_sent_back(tmp
     assert (ended(ran), statuses(ran)) == ((0, "verified"), ["rejected", "passed"])
     assert [event["engine"] for event in ran.of("engine_selected")] == ["planned", "foreman", "native"]
     assert landed(repo, ran.session) == {"a.txt": "one", "b.txt": "one", "note.txt": "kind"}
-    assert "The answer is right." in heard(ran.session, "foreman/planner")
+    assert "The answer is right." in prompts_of(ran.session, "foreman/planner")
 
 
 # -- verify commands --
@@ -203,8 +203,8 @@ def test_a_foreman_can_build_a_plan_and_one_engine_repairs_what_is_sent_back(tmp
 def test_a_red_verify_command_is_feedback_before_any_evaluation(repo: Path) -> None:
     ran = build(repo, crew(TWO, [*builds(), *KINDLY]))
     assert (ended(ran), ran.last["iterations"], roles(ran)["evaluator"]) == ((0, "verified"), 2, 1)
-    assert stood(ran, "verify-2.1") == ["fail", "pass"]
-    said = heard(ran.session, "native")
+    assert statuses_of(ran, "verify-2.1") == ["fail", "pass"]
+    said = prompts_of(ran.session, "native")
     assert "checks of the plan items fail" in said
     assert "## verify-2.1: fail" in said
     assert len(ran.of("evaluation_started")) == 1
@@ -222,7 +222,7 @@ def test_the_same_command_in_another_directory_is_a_different_command(tmp_path: 
         repo,
         crew(planned(items=[item("be here", "test -e here.txt")]), [*builds(), write("here.txt", "x\n"), say("ok")]),
     )
-    assert (ended(ran), stood(ran, "verify-1.1")) == ((0, "verified"), ["fail", "pass"])
+    assert (ended(ran), statuses_of(ran, "verify-1.1")) == ((0, "verified"), ["fail", "pass"])
 
 
 @pytest.mark.parametrize("min_evidence", ["exit", "tests", "control"])
@@ -236,7 +236,7 @@ def test_a_verify_command_may_be_green_without_the_work(tmp_path: Path, min_evid
 @pytest.mark.sample(0)
 def test_a_verify_command_that_times_out_has_not_passed(repo: Path) -> None:
     ran = build(repo, crew(planned(items=[item("wait", "sleep 1000")])), "--max-minutes", "0.3")
-    assert (ran.code, stood(ran, "verify-1.1")) == (3, ["timeout"])
+    assert (ran.code, statuses_of(ran, "verify-1.1")) == (3, ["timeout"])
     assert (ran.of("landed"), ran.of("evaluation_started")) == ([], [])
     assert "passed" not in statuses(ran)
 
@@ -272,7 +272,7 @@ def test_the_evaluator_gets_all_facts_and_the_change(repo: Path) -> None:
     big = shell("seq 100000 > big.txt")
     steps = [tracks(1, "completed", "I looked at it"), big, *builds()]
     ran = build(repo, crew(planned(items=[item("say right", STEADY)]), steps))
-    said = heard(ran.session, "planned/evaluator#1")
+    said = prompts_of(ran.session, "planned/evaluator#1")
     for words in (
         "borderline fails", INTENT, "The answer is right.", f"- done: `{DONE}` (now: fail)", "note: I looked at it",
         "- done: pass", "- verify-1.1: pass", "+right", "-wrong", "characters cut]", "big.txt", "cut: 1 of 2 files",
@@ -287,7 +287,7 @@ def test_another_model_may_do_the_evaluation(repo: Path, tmp_path: Path) -> None
     ran = build(repo, crew(PLAN, evaluator=[FAIL]), env=env)
     assert (ended(ran), ran.one("evaluation_started")["model"]) == ((0, "verified"), other)
     assert [one["model"] for one in ran.of("model_turn") if one["role"] == "evaluator"] == [other]
-    config = called(repo, "show", ran.session, "--config").out
+    config = run_verb(repo, "show", ran.session, "--config").out
     assert 'planned.builder = "native"' in config
     assert "planned.max_revision_rounds = 2 " in config
 
@@ -307,8 +307,8 @@ def test_held_out_checks_are_hidden_from_planner_and_evaluator(tmp_path: Path) -
     ran = build(repo, crew([*looks, PLAN], evaluator=[*looks, *probes, FAIL, PASS]))
     assert (ended(ran), [one["name"] for one in ran.last["results"]]) == ((0, "verified"), ["done", "sesame"])
     for step in ("planned/planner", "planned/evaluator#1", "planned/evaluator#2", "native"):
-        assert "sesame" not in heard(ran.session, step), step
-        assert "answer-is" not in heard(ran.session, step), step
+        assert "sesame" not in prompts_of(ran.session, step), step
+        assert "answer-is" not in prompts_of(ran.session, step), step
 
 
 @pytest.mark.promise("replies.evaluation")
@@ -344,13 +344,13 @@ def test_rejected_work_is_revised_and_a_failing_probe_becomes_a_check(repo: Path
     revision = ran.one("revision_started")
     assert (revision["round"], "it is rude" in Path(revision["artifact"]).read_text()) == (1, True)
     assert "1 high-severity" not in revision["summary"]
-    assert stood(ran, "probe-1") == ["fail", "pass"]
+    assert statuses_of(ran, "probe-1") == ["fail", "pass"]
     assert "probe-2" not in [one["name"] for one in ran.of("check_completed")]
-    said = heard(ran.session, "native")
+    said = prompts_of(ran.session, "native")
     assert "revision 1 of 2" in said
     assert "- grep -q kind note.txt" in said
     assert f"- {STEADY}" not in said
-    assert "check whether they are fixed" in heard(ran.session, "planned/evaluator#3")
+    assert "check whether they are fixed" in prompts_of(ran.session, "planned/evaluator#3")
 
 
 def test_two_revisions_make_three_evaluations_and_then_it_is_rejected_with_a_hand_off(repo: Path) -> None:
@@ -370,7 +370,7 @@ def test_two_revisions_make_three_evaluations_and_then_it_is_rejected_with_a_han
         assert words in handoff, words
     assert f"donewhen resume {ran.session}" in ran.err
     cast(repo, crew(PLAN, [tracks(1, "completed"), *maker, *builds("right", "better")], [FAIL, FAIL, FAIL, PASS]))
-    again = told(repo, "resume", ran.session, "--json")
+    again = run_json(repo, "resume", ran.session, "--json")
     assert (ended(again), landed(repo, ran.session)) == ((0, "verified"), {"answer.txt": "right"})
 
 
@@ -390,7 +390,7 @@ def test_a_probe_that_the_policy_denies_does_not_run(repo: Path) -> None:
         "fail", finding("broken", "psql -c 'drop table x'; false"), finding("rude", "grep -q kind note.txt")
     )
     ran = build(repo, crew(PLAN, [*builds(), *KINDLY], [rude, PASS]))
-    assert (ended(ran), stood(ran, "probe-1")) == ((0, "verified"), ["pass"])
+    assert (ended(ran), statuses_of(ran, "probe-1")) == ((0, "verified"), ["pass"])
     assert {one["name"] for one in ran.of("check_completed")} == {"done", "probe-of-1.1", "probe-1"}
 
 
@@ -402,7 +402,7 @@ NONSENSE = [say("looks fine to me"), say('{"verdict": "pass"}'), evaluation(scor
 def test_an_unusable_evaluation_is_requested_twice_more(repo: Path) -> None:
     ran = build(repo, crew(PLAN, evaluator=[*NONSENSE[:2], PASS]))
     assert (ended(ran), statuses(ran), roles(ran)["evaluator"]) == ((0, "verified"), ["passed"], 3)
-    assert "Your evaluation cannot be used" in heard(ran.session, "planned/evaluator#1")
+    assert "Your evaluation cannot be used" in prompts_of(ran.session, "planned/evaluator#1")
 
 
 @pytest.mark.parametrize(
@@ -413,7 +413,7 @@ def test_an_inconclusive_evaluation_is_decided_by_a_person(repo: Path, opinions:
     ran = build(repo, crew(PLAN, evaluator=opinions))
     assert (ran.code, statuses(ran), ran.one("gate_opened")["gate"]) == (3, ["inconclusive"], "evaluation")
     assert git(repo, "branch", "--list", "donewhen/*") == ""
-    decided = told(repo, verb, ran.session, "--json")
+    decided = run_json(repo, verb, ran.session, "--json")
     assert ended(decided) == ((0, "verified") if verb == "approve" else (1, "rejected"))
     assert bool(git(repo, "branch", "--list", "donewhen/*")) == (verb == "approve")
     assert decided.of("model_turn") == []
@@ -424,7 +424,7 @@ def test_a_limit_reached_while_evaluating_leaves_the_decision_to_a_person(repo: 
     ran = build(repo, crew(PLAN, evaluator=[greedy, PASS]), "--max-tokens", "400")
     assert (ran.code, statuses(ran)) == (3, ["inconclusive"])
     assert "tokens" in ran.one("evaluation_completed")["summary"]
-    assert told(repo, "approve", ran.session, "--json").last["outcome"] == "verified"
+    assert run_json(repo, "approve", ran.session, "--json").last["outcome"] == "verified"
 
 
 @pytest.mark.parametrize(("role", "code", "told_then"), [("planner", 1, "no_progress"), ("evaluator", 3, "")])
@@ -444,7 +444,7 @@ def test_planner_and_evaluator_have_their_own_temperatures(repo: Path) -> None:
     with serving(*(Says(Answer(text=text)) for text in answers)) as server:
         env = {"OPENAI_API_KEY": "x", "DONEWHEN__MODEL__BASE_URL": f"{server.url}/v1"}
         words = ("run", INTENT, "--engine", "planned", "--model", "openai-chat:m", "--json")
-        ran = told(repo, *words, "--allow-green", "--check", f"done={STEADY}", env=env)
+        ran = run_json(repo, *words, "--allow-green", "--check", f"done={STEADY}", env=env)
     asked: list[dict[str, Any]] = [json.loads(one.body) for one in server.received]
     assert ended(ran) == (0, "verified")
     assert [one.get("temperature") for one in asked] == [0.2, 0, 0.1]

@@ -10,7 +10,7 @@ import pytest
 from needs import needs, needs_reftable_git
 from repositories import commit, git, repository
 from repositories import write as put
-from runs.scenes import FILES, RIGHT, called, run
+from runs.scenes import FILES, RIGHT, run, run_verb
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_run_lands_its_branch_and_discard_removes_it(repo: Path) -> None:
     assert git(repo, "show", f"{branch}:answer.txt") == "right"
     assert git(repo, "log", "-g", "--format=%gs", branch) == "donewhen: landed"
     is_sound(repo)
-    discarded = called(repo, "discard", ran.session)
+    discarded = run_verb(repo, "discard", ran.session)
     assert discarded.code == 0, discarded.err
     assert git(repo, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
     is_sound(repo)
@@ -43,7 +43,7 @@ def test_land_onto_the_branch_of_the_checkout_moves_it_and_its_files(repo: Path)
     ran = run(repo, RIGHT, "--land", "none")
     put(repo, {"elsewhere.txt": "theirs\n"})
     theirs = commit(repo)
-    landed = called(repo, "land", ran.session, "--onto", "main")
+    landed = run_verb(repo, "land", ran.session, "--onto", "main")
     assert landed.code == 0, landed.err
     assert git(repo, "rev-parse", "main^") == theirs
     assert (repo / "answer.txt").read_text() == "right\n"
@@ -73,8 +73,8 @@ def test_init_and_check_work_in_a_linked_worktree_too(repo: Path) -> None:
     for place in (repo, repo.parent / "side"):
         (place / "donewhen.toml").unlink()
         put(place, {"Makefile": "test:\n\tgrep -qx wrong answer.txt\n"})
-        assert called(place, "init").code == 0
-        checked = called(place, "check")
+        assert run_verb(place, "init").code == 0
+        checked = run_verb(place, "check")
         assert checked.code == 0, checked.err
     is_sound(repo)
 
@@ -82,14 +82,14 @@ def test_init_and_check_work_in_a_linked_worktree_too(repo: Path) -> None:
 def test_an_interrupted_cherry_pick_is_noted(repo: Path) -> None:
     git(repo, "update-ref", "CHERRY_PICK_HEAD", "HEAD")
     assert not (repo / ".git" / "CHERRY_PICK_HEAD").exists()
-    assert "a cherry-pick is in progress" in called(repo, "check").err
+    assert "a cherry-pick is in progress" in run_verb(repo, "check").err
 
 
 def test_a_link_in_place_of_the_tables_is_refused_in_one_line(repo: Path) -> None:
-    control = called(repo, "check")
+    control = run_verb(repo, "check")
     assert control.code == 1, control.err
     tables = repo / ".git" / "reftable"
     tables.rename(repo.parent / "elsewhere")
     tables.symlink_to(repo.parent / "elsewhere")
-    refused = called(repo, "check")
+    refused = run_verb(repo, "check")
     assert (refused.code, refused.err) == (2, f"donewhen: {tables} is a link, which is not followed here\n")

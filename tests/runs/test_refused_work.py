@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.scenes import RIGHT, WRONG, Step, called, run, say, scene, script, shell, write
+from runs.scenes import RIGHT, WRONG, Step, run, run_verb, say, scene, script, shell, write
 from terminal import obeyed, on_a_terminal
 
 
@@ -35,10 +35,10 @@ def test_refused_paths_are_named_in_the_last_event_in_show_and_in_the_hand_off(r
     said = "the last work was refused and not judged: out links out of the tree (and 1 more)"
     assert ran.last["summary"] == f"red: {said}"
     assert ran.last["reason"].endswith(said)
-    shown = called(repo, "show", ran.session).out
+    shown = run_verb(repo, "show", ran.session).out
     assert "refused   out links out of the tree; the last work was not judged\n" in shown
     assert "refused   sub/up links out of the tree; the last work was not judged\n" in shown
-    assert json.loads(called(repo, "show", ran.session, "--json").out)["refused"] == LINKS
+    assert json.loads(run_verb(repo, "show", ran.session, "--json").out)["refused"] == LINKS
     text = handoff(ran.session)
     assert "## What was refused" in text
     assert "- out links out of the tree\n- sub/up links out of the tree\n" in text
@@ -74,7 +74,7 @@ def test_the_engine_gets_every_refused_path_and_repaired_work_does_not_mention_t
     ran = run(repo, [*OUT, say("done"), *making("os.unlink('out'); os.unlink('sub/up')"), *RIGHT])
     assert (ran.code, ran.last["outcome"], ran.last["refused"]) == (0, "verified", [])
     assert "refused" not in ran.last["summary"] + ran.last["reason"]
-    assert "refused" not in called(repo, "show", ran.session).out
+    assert "refused" not in run_verb(repo, "show", ran.session).out
 
 
 def test_ordinary_red_work_names_no_refusal(repo: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from program import PROGRAM
-from runs.scenes import EXPECTED, RIGHT, WRONG, Step, call, called, run, say, scene, script, told, write
+from runs.scenes import EXPECTED, RIGHT, WRONG, Step, call, run, run_json, run_verb, say, scene, script, write
 
 SHOWN = ("type", "tool", "ok", "status", "phase", "outcome", "iterations", "n", "max", "tree", "preview", "text", "to",
          "gate", "decision", "answer", "results")  # fmt: skip
@@ -22,7 +22,7 @@ def repo(tmp_path: Path) -> Path:
 
 def facts(repo: Path, session: str) -> list[dict[str, Any]]:
     """The log without varying parts: times, paths, costs."""
-    events = map(json.loads, called(repo, "log", session, "--json").out.splitlines())
+    events = map(json.loads, run_verb(repo, "log", session, "--json").out.splitlines())
     told_then = [{key: event[key] for key in SHOWN if key in event} for event in events]
     for fact in told_then:
         for result in fact.get("results", ()):
@@ -31,7 +31,7 @@ def facts(repo: Path, session: str) -> list[dict[str, Any]]:
 
 
 def assert_plays_again(repo: Path, session: str, code: int = 0) -> None:
-    replayed = told(repo, "replay", session, "--json")
+    replayed = run_json(repo, "replay", session, "--json")
     assert facts(repo, replayed.session) == facts(repo, session)
     assert replayed.code == code
 
@@ -60,24 +60,24 @@ def test_a_cancelled_and_resumed_session_replays_the_same(repo: Path) -> None:
     session = stopped_in(repo, SLOW, b'"tool_result"', signal.SIGINT)
     assert_plays_again(repo, session, code=130)
     hurried(repo)
-    assert called(repo, "resume", session).code == 0
+    assert run_verb(repo, "resume", session).code == 0
     assert_plays_again(repo, session)
 
 
 def test_a_killed_and_resumed_or_cancelled_session_replays_the_same(repo: Path) -> None:
     session = stopped_in(repo, SLOW, b'"tool_result"', signal.SIGKILL)
     hurried(repo)
-    assert called(repo, "resume", session).code == 0
+    assert run_verb(repo, "resume", session).code == 0
     assert_plays_again(repo, session)
     other = stopped_in(repo, SLOW, b'"tool_result"', signal.SIGKILL)
-    assert called(repo, "cancel", other).code == 0
-    replayed = told(repo, "replay", other, "--json")
+    assert run_verb(repo, "cancel", other).code == 0
+    replayed = run_json(repo, "replay", other, "--json")
     assert (replayed.code, len(replayed.of("tool_result"))) == (130, 1)
 
 
 def test_a_session_resumed_after_its_last_round_replays_the_same(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
-    assert called(repo, "resume", ran.session).code == 0
+    assert run_verb(repo, "resume", ran.session).code == 0
     assert_plays_again(repo, ran.session)
 
 
@@ -85,7 +85,7 @@ def test_a_proposed_contract_and_its_approval_replay_the_same(tmp_path: Path) ->
     repo = scene(tmp_path / "repo", {"donewhen.toml": "", "Makefile": "test:\n\tgrep -qx right answer.txt\n"})
     ran = run(repo, RIGHT)
     assert ran.code == 3
-    assert called(repo, "approve", ran.session).code == 0
+    assert run_verb(repo, "approve", ran.session).code == 0
     assert_plays_again(repo, ran.session)
 
 
@@ -94,9 +94,9 @@ def test_an_approved_or_cancelled_amendment_replays_the_same(tmp_path: Path) -> 
     steps = [write("expected.txt", "wrong\n"), say("the expectation was wrong")]
     approved, left = (run(repo, steps, "--max-iterations", "1").session for _ in range(2))
     assert_plays_again(repo, left, code=3)
-    assert called(repo, "approve", approved).code == 0
+    assert run_verb(repo, "approve", approved).code == 0
     assert_plays_again(repo, approved)
-    assert called(repo, "cancel", left).code == 0
+    assert run_verb(repo, "cancel", left).code == 0
     assert_plays_again(repo, left, code=130)
 
 
@@ -104,20 +104,20 @@ def test_a_question_answered_after_a_crash_replays_the_same(repo: Path) -> None:
     session = stopped_in(
         repo, [call("ask_user", prompt="which?"), *RIGHT], b'"question_asked"', signal.SIGKILL, "--ask"
     )
-    assert called(repo, "answer", session, "this").code == 0
+    assert run_verb(repo, "answer", session, "this").code == 0
     assert_plays_again(repo, session)
 
 
 def test_a_replay_does_not_wait_for_an_unanswered_question(repo: Path) -> None:
     session = stopped_in(repo, [call("ask_user", prompt="which?"), *RIGHT], b'"question_asked"', signal.SIGINT, "--ask")
-    assert called(repo, "resume", session).code == 0
+    assert run_verb(repo, "resume", session).code == 0
     assert_plays_again(repo, session)
-    assert json.loads(called(repo, "show", session, "--json").out)["question"] is None
+    assert json.loads(run_verb(repo, "show", session, "--json").out)["question"] is None
 
 
 def test_a_stopped_replay_does_not_continue(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
-    assert called(repo, "resume", ran.session).code == 0
+    assert run_verb(repo, "resume", ran.session).code == 0
     program = subprocess.Popen([PROGRAM, "replay", ran.session, "--json"], cwd=repo, stdout=subprocess.PIPE)
     assert program.stdout is not None
     program.stdout.readline()

@@ -9,7 +9,7 @@ from donewhen.session.log.open_archive import any_archive
 from donewhen.session.verbs import retention
 from donewhen.session.workplace import open_workplace
 from repositories import git
-from runs.scenes import RIGHT, WRONG, call, called, run, scene
+from runs.scenes import RIGHT, WRONG, call, run, run_verb, scene
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,7 @@ async def test_old_landed_and_discarded_sessions_are_removed_and_unsaved_work_st
     waiting = run(repo, [claim]).session
     thrown = run(repo, WRONG, "--max-iterations", "1").session
     landed = run(repo, RIGHT).session
-    assert called(repo, "discard", thrown).code == 0
+    assert run_verb(repo, "discard", thrown).code == 0
     async with open_workplace(repo) as place:
         with any_archive() as archive:
             gone = await retention.forget_old(place, archive, most=0)
@@ -32,16 +32,16 @@ async def test_old_landed_and_discarded_sessions_are_removed_and_unsaved_work_st
     assert set(gone) == {landed, thrown}
     assert left == {red, waiting}
     assert git(repo, "rev-parse", "--verify", f"donewhen/{landed}")
-    assert "+left" in called(repo, "diff", red).out
-    assert called(repo, "show", landed).code == 2
+    assert "+left" in run_verb(repo, "diff", red).out
+    assert run_verb(repo, "show", landed).code == 2
 
 
 def test_a_discarded_session_says_so(tmp_path: Path) -> None:
     repo = scene(tmp_path / "repo")
     session = run(repo, WRONG, "--max-iterations", "1").session
-    assert called(repo, "discard", session).code == 0
+    assert run_verb(repo, "discard", session).code == 0
     for verb in ("resume", "land", "diff"):
-        answer = called(repo, verb, session)
+        answer = run_verb(repo, verb, session)
         assert (answer.code, "was discarded" in answer.one_line) == (2, True)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from repositories import commit, git
 from repositories import write as put
-from runs.scenes import CHECK, EXPECTED, RIGHT, WRONG, call, called, run, say, scene, script, shell, told, write
+from runs.scenes import CHECK, EXPECTED, RIGHT, WRONG, call, run, run_json, run_verb, say, scene, script, shell, write
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def repo(tmp_path: Path) -> Path:
 @pytest.mark.promise("run.repo")
 def test_repo_names_the_repository_from_anywhere(repo: Path, tmp_path: Path) -> None:
     model = script(tmp_path / "s.json", RIGHT)
-    ran = told(tmp_path, "run", "x", "--repo", str(repo), "--model", model, "--json")
+    ran = run_json(tmp_path, "run", "x", "--repo", str(repo), "--model", model, "--json")
     assert (ran.code, ran.events[0]["repo"]) == (0, str(repo))
 
 
@@ -95,7 +95,7 @@ def test_with_land_none_no_branch_is_made_and_the_tree_can_be_landed_later(repo:
     ran = run(repo, RIGHT, "--land", "none")
     assert ran.code == 0
     assert git(repo, "branch", "--list", "donewhen/*") == ""
-    assert called(repo, "land", ran.session).code == 0
+    assert run_verb(repo, "land", ran.session).code == 0
     assert git(repo, "rev-parse", f"donewhen/{ran.session}^{{tree}}") == ran.last["tree"]
 
 
@@ -109,7 +109,7 @@ def test_land_apply_also_changes_the_files_of_a_clean_checkout(repo: Path) -> No
     assert git(repo, "rev-parse", f"donewhen/{ran.session}^{{tree}}") == ran.last["tree"]
     assert git(repo, "status", "--porcelain") == "M  answer.txt"
     assert "note:" not in ran.err
-    assert "note" not in called(repo, "show", ran.session).out
+    assert "note" not in run_verb(repo, "show", ran.session).out
 
 
 def test_land_apply_does_not_touch_a_dirty_checkout_and_makes_the_branch(repo: Path) -> None:
@@ -123,8 +123,8 @@ def test_land_apply_does_not_touch_a_dirty_checkout_and_makes_the_branch(repo: P
     )
     assert ran.one("landed")["note"] == note
     assert f"  note: {note}" in ran.err.splitlines()
-    assert f"note      {note}" in called(repo, "show", ran.session).out.splitlines()
-    assert f"; {note}\n" in called(repo, "log", ran.session).out
+    assert f"note      {note}" in run_verb(repo, "show", ran.session).out.splitlines()
+    assert f"; {note}\n" in run_verb(repo, "log", ran.session).out
     assert git(repo, "show", f"donewhen/{ran.session}:answer.txt") == "right"
 
 
@@ -133,7 +133,7 @@ def test_land_apply_of_a_dirty_base_says_that_it_did_not_change_the_files(
 ) -> None:
     put(repo, {"new.txt": "mine\n"})
     model = script(repo.parent / "script.json", RIGHT)
-    ran = called(repo, "run", "say right", "--model", model, "--dirty", "--land", "apply")
+    ran = run_verb(repo, "run", "say right", "--model", model, "--dirty", "--land", "apply")
     assert ran.code == 0
     assert ran.out.count("  note: the files of the checkout were not changed (") == 1
     assert (repo / "answer.txt").read_text() == "wrong\n"
@@ -153,7 +153,7 @@ def test_a_run_from_a_subdirectory_uses_the_nearest_file_with_paths_from_the_roo
     nearer = '[[check]]\nname = "inner"\ncommand = "grep -qx right inner.txt"\ndir = "sub"\n'
     repo = scene(tmp_path / "repo", {"sub/donewhen.toml": nearer, "sub/inner.txt": "wrong\n", "sub/deep/x": ""})
     model = script(tmp_path / "s.json", [write("sub/inner.txt", "right\n"), say("done")])
-    ran = told(repo / "sub" / "deep", "run", "x", "--model", model, "--json")
+    ran = run_json(repo / "sub" / "deep", "run", "x", "--model", model, "--json")
     assert (ran.code, [one["name"] for one in ran.last["results"]]) == (0, ["inner"])
 
 
@@ -190,22 +190,22 @@ def test_files_left_in_the_maker_tree_are_not_seen_by_the_judge(repo: Path) -> N
 def test_bad_options_are_one_line_and_nothing_is_started(repo: Path, options: list[str], named: str) -> None:
     (repo / "endless.toml").write_text('[[check]]\nname = "a"\ncommand = "test -e a"\ntimeout_secs = inf\n')
     model = [] if "--model" in options else ["--model", script(repo.parent / "s.json", RIGHT)]
-    answer = called(repo, "run", "x", *model, *options)
+    answer = run_verb(repo, "run", "x", *model, *options)
     assert answer.code == 2
     assert named in answer.one_line
     assert answer.out in ("", "preparing\n")  # the second only on a slow machine
-    assert called(repo, "list").out == ""
+    assert run_verb(repo, "list").out == ""
 
 
 def test_an_intent_that_is_not_valid_text_is_refused_in_one_line(repo: Path) -> None:
     model = script(repo.parent / "s.json", RIGHT)
-    answer = called(repo, "run", "say \udcff", "--model", model)
+    answer = run_verb(repo, "run", "say \udcff", "--model", model)
     assert (answer.code, answer.one_line) == (2, "donewhen: the intent is not UTF-8 at character 5")
 
 
 def test_limits_that_would_allow_nothing_are_refused_with_their_source(repo: Path) -> None:
     model = script(repo.parent / "s.json", RIGHT)
-    answer = called(repo, "run", "x", "--model", model, env={"DONEWHEN__NATIVE__MAX_ITERATIONS": "0"})
+    answer = run_verb(repo, "run", "x", "--model", model, env={"DONEWHEN__NATIVE__MAX_ITERATIONS": "0"})
     assert answer.code == 2
     assert answer.one_line == "donewhen: DONEWHEN__NATIVE__MAX_ITERATIONS: 'native.max_iterations' must be 1 or more"
 
@@ -215,19 +215,19 @@ def test_a_repository_that_allows_itself_more_rounds_waits_for_trust(repo: Path)
     put(repo, {"donewhen.toml": f"[native]\nmax_iterations = 1000\n\n{CHECK}"})
     commit(repo)
     model = script(repo.parent / "s.json", RIGHT)
-    answer = called(repo, "run", "x", "--model", model)
+    answer = run_verb(repo, "run", "x", "--model", model)
     assert (answer.code, "'native.max_iterations'" in answer.one_line) == (3, True)
-    assert called(repo, "list").out == "", "nothing was started"
-    assert "native.max_iterations = 1000" in called(repo, "trust").out
-    assert told(repo, "run", "x", "--model", model, "--json").code == 0
+    assert run_verb(repo, "list").out == "", "nothing was started"
+    assert "native.max_iterations = 1000" in run_verb(repo, "trust").out
+    assert run_json(repo, "run", "x", "--model", model, "--json").code == 0
     put(repo, {"donewhen.toml": f"[native]\nmax_iterations = 1\n\n{CHECK}"})
-    assert told(repo, "run", "x", "--model", model, "--json").code == 0, "less needs no trust"
+    assert run_json(repo, "run", "x", "--model", model, "--json").code == 0, "less needs no trust"
 
 
 @pytest.mark.promise("config.empty-command")
 def test_an_empty_command_in_the_file_is_one_line_with_file_and_key(repo: Path) -> None:
     put(repo, {"donewhen.toml": '[[check]]\nname = "done"\ncommand = ""\n'})
-    answer = called(repo, "run", "x", "--model", script(repo.parent / "s.json", RIGHT))
+    answer = run_verb(repo, "run", "x", "--model", script(repo.parent / "s.json", RIGHT))
     assert answer.code == 2
     assert "donewhen.toml:3" in answer.one_line
     assert "command" in answer.one_line
@@ -236,7 +236,7 @@ def test_an_empty_command_in_the_file_is_one_line_with_file_and_key(repo: Path) 
 @pytest.mark.promise("model.none-ready")
 def test_without_a_model_one_line_says_what_would_help(repo: Path) -> None:
     keys = dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"), "")
-    answer = called(repo, "run", "x", env={**keys, "OLLAMA_HOST": "", "OLLAMA_BASE_URL": ""})
+    answer = run_verb(repo, "run", "x", env={**keys, "OLLAMA_HOST": "", "OLLAMA_BASE_URL": ""})
     assert answer.code == 2
     assert "ANTHROPIC_API_KEY" in answer.one_line
     assert "donewhen demo" in answer.one_line
@@ -246,7 +246,7 @@ def test_without_a_model_one_line_says_what_would_help(repo: Path) -> None:
 @pytest.mark.promise("scripted.roles")
 def test_a_script_may_be_a_list_or_have_one_list_per_role(repo: Path) -> None:
     assert run(repo, {"maker": RIGHT, "planner": WRONG}).code == 0
-    answer = called(repo, "run", "x", "--model", script(repo.parent / "bad.json", [{"tool": 3}]))
+    answer = run_verb(repo, "run", "x", "--model", script(repo.parent / "bad.json", [{"tool": 3}]))
     assert (answer.code, "bad.json" in answer.one_line) == (2, True)
 
 

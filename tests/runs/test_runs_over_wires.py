@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from repositories import git
-from runs.scenes import CHECK, Run, scene, told
+from runs.scenes import CHECK, Run, run_json, scene
 from wire_server import Act, Answer, Cuts, Refuses, SaidCall, Says, WireServer, serving
 
 KEYS = {"OPENAI_API_KEY": "sk-run-secret", "ANTHROPIC_API_KEY": "sk-run-secret", "GEMINI_API_KEY": "sk-run-secret"}
@@ -37,7 +37,7 @@ def repo(tmp_path: Path) -> Path:
 def run_on(repo: Path, server: WireServer, model: str, *options: str, **more: str) -> Run:
     url = f"{server.url}/v1" if model.startswith("openai") else server.url
     env = {**KEYS, "DONEWHEN__MODEL__BASE_URL": url, **more}
-    return told(repo, "run", "say right", "--model", model, "--json", *options, env=env)
+    return run_json(repo, "run", "say right", "--model", model, "--json", *options, env=env)
 
 
 @pytest.mark.promise("model.providers")
@@ -69,7 +69,7 @@ def test_a_refused_key_makes_the_session_wait_and_resume_continues_with_a_valid_
         assert ran.code == 3
         assert ran.one("error")["kind"] == "sign_in"
         assert ran.types[-1] == "state_changed"
-        resumed = told(repo, "resume", ran.session, "--json", env=KEYS)
+        resumed = run_json(repo, "resume", ran.session, "--json", env=KEYS)
     assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
 
 
@@ -103,7 +103,7 @@ def test_auto_chooses_a_model_with_a_configured_key(repo: Path) -> None:
     nothing = dict.fromkeys(("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OLLAMA_HOST"), "")
     with serving(*RIGHT) as server:
         env = {**nothing, "OPENAI_API_KEY": "sk-run-secret", "OPENAI_BASE_URL": f"{server.url}/v1"}
-        ran = told(repo, "run", "say right", "--json", env=env)
+        ran = run_json(repo, "run", "say right", "--json", env=env)
     assert ran.code == 0
     assert ran.one("model_selected")["model"].startswith("openai:")
     assert ran.one("model_selected")["reason"]
@@ -159,7 +159,7 @@ def test_planner_builder_and_evaluator_have_their_own_models_and_a_refused_key_w
     with serving(*acts) as server:
         ran = run_on(repo, server, NAMES["openai-chat"], "--engine", "planned", **evaluator)
         assert (ran.code, ran.one("error")["kind"], ran.of("landed")) == (3, "sign_in", [])
-        resumed = told(repo, "resume", ran.session, "--json", env=KEYS)
+        resumed = run_json(repo, "resume", ran.session, "--json", env=KEYS)
     assert (resumed.code, resumed.last["outcome"], resumed.last["iterations"]) == (0, "verified", 1)
     asked = [json.loads(request.body) for request in server.received]
     assert [one["temperature"] for one in asked] == [0.2, 0, 0, 0.1, 0.1]

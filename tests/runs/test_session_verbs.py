@@ -13,7 +13,7 @@ from donewhen.server import methods
 from program import PROGRAM
 from repositories import commit, git
 from repositories import write as put
-from runs.scenes import RIGHT, WRONG, Run, called, run, say, scene, script, told, write
+from runs.scenes import RIGHT, WRONG, Run, run, run_json, run_verb, say, scene, script, write
 
 
 @pytest.fixture
@@ -29,23 +29,23 @@ def repo(tmp_path: Path) -> Path:
 @pytest.mark.promise("command.show.config")
 def test_a_finished_session_can_be_inspected_by_every_verb(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-turns", "7")
-    listed = called(repo, "list").out
+    listed = run_verb(repo, "list").out
     assert ran.session in listed
     assert "verified" in listed
-    shown = called(repo, "show", ran.session[:5]).out
+    shown = run_verb(repo, "show", ran.session[:5]).out
     assert "verified" in shown
     assert "say right" in shown
     assert f"donewhen/{ran.session}" in shown
-    config = called(repo, "show", ran.session, "--config").out
+    config = run_verb(repo, "show", ran.session, "--config").out
     assert "native.max_turns = 7  (--max-turns)" in config
     assert "limits.silence_secs = 900  (default)" in config
-    lines = called(repo, "log", ran.session, "--json").out.splitlines()
+    lines = run_verb(repo, "log", ran.session, "--json").out.splitlines()
     assert [json.loads(line) for line in lines] == ran.events
-    assert "+right" in called(repo, "diff", ran.session).out
-    receipt = json.loads(called(repo, "receipt", ran.session).out)
+    assert "+right" in run_verb(repo, "diff", ran.session).out
+    receipt = json.loads(run_verb(repo, "receipt", ran.session).out)
     assert receipt["tree"] == ran.last["tree"]
     assert receipt["digest"] in git(repo, "log", "-1", "--format=%B", f"donewhen/{ran.session}")
-    verified = called(repo, "verify", f"donewhen/{ran.session}")
+    verified = run_verb(repo, "verify", f"donewhen/{ran.session}")
     assert verified.code == 0, verified.err
 
 
@@ -56,7 +56,7 @@ def test_watch_follows_a_run_to_its_end_without_gaps(repo: Path) -> None:
     with program as running:
         assert running.stdout is not None
         first = running.stdout.readline()
-        watched = told(repo, "watch", json.loads(first)["session"], "--json")
+        watched = run_json(repo, "watch", json.loads(first)["session"], "--json")
         rest = running.stdout.readlines()
     assert watched.events == [json.loads(line) for line in (first, *rest)]
 
@@ -69,13 +69,13 @@ def test_land_onto_a_moved_branch_judges_again_and_keeps_both_changes(repo: Path
     git(repo, "checkout", "-q", "main")
     put(repo, {"elsewhere.txt": "theirs\n"})
     theirs = commit(repo)
-    landed = called(repo, "land", ran.session, "--onto", "main")
+    landed = run_verb(repo, "land", ran.session, "--onto", "main")
     assert landed.code == 0, landed.err
     assert git(repo, "rev-parse", "main^") == theirs
     assert git(repo, "show", "main:answer.txt") == "right"
     assert git(repo, "show", "main:elsewhere.txt") == "theirs"
     assert git(repo, "status", "--porcelain") == ""
-    log = [json.loads(line) for line in called(repo, "log", ran.session, "--json").out.splitlines()]
+    log = [json.loads(line) for line in run_verb(repo, "log", ran.session, "--json").out.splitlines()]
     assert log[-1] | {"type": "landed", "branch": "main"} == log[-1]
     assert "final" in {event.get("phase") for event in log}
 
@@ -84,7 +84,7 @@ def test_a_landing_that_would_be_red_or_conflict_is_refused(repo: Path) -> None:
     ran = run(repo, RIGHT)
     put(repo, {"answer.txt": "conflict\n"})
     theirs = commit(repo)
-    refused = called(repo, "land", ran.session, "--onto", "main")
+    refused = run_verb(repo, "land", ran.session, "--onto", "main")
     assert refused.code == 1
     assert "answer.txt" in refused.one_line
     assert git(repo, "rev-parse", "main") == theirs
@@ -96,7 +96,7 @@ def test_discard_removes_the_branch_and_the_trees(repo: Path) -> None:
     assert ran.code == 1
     won = run(repo, RIGHT)
     for session in (ran.session, won.session):
-        assert called(repo, "discard", session).code == 0
+        assert run_verb(repo, "discard", session).code == 0
     assert git(repo, "branch", "--list", "donewhen/*") == ""
     assert not list(Path(os.environ["XDG_STATE_HOME"]).glob("donewhen/repos/*/trees/*"))
 
@@ -106,10 +106,10 @@ def test_discard_removes_the_branch_and_the_trees(repo: Path) -> None:
 def test_resume_after_a_limit_continues_where_the_script_stopped(repo: Path) -> None:
     ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1")
     assert (ran.code, ran.last["outcome"]) == (1, "red")
-    resumed = told(repo, "resume", ran.session, "--json")
+    resumed = run_json(repo, "resume", ran.session, "--json")
     assert (resumed.code, resumed.last["outcome"], resumed.last["iterations"]) == (0, "verified", 2)
     assert resumed.events[0]["seq"] == ran.last["seq"] + 1
-    again = called(repo, "resume", ran.session)
+    again = run_verb(repo, "resume", ran.session)
     assert (again.code, "verified" in again.out) == (0, True)
 
 
@@ -125,7 +125,7 @@ def test_a_failed_session_leaves_a_hand_off_file_that_says_how_to_continue(repo:
 @pytest.mark.promise("replay.same-result")
 def test_a_replay_gives_the_same_trees_verdicts_and_events(repo: Path) -> None:
     ran = run(repo, [*WRONG, {"error": "hiccup"}, write("b.txt", "b\n"), *RIGHT])
-    replayed = told(repo, "replay", ran.session, "--json")
+    replayed = run_json(repo, "replay", ran.session, "--json")
     assert replayed.code == 0
     assert replayed.types == ran.types
     assert replayed.last["tree"] == ran.last["tree"]
@@ -139,13 +139,13 @@ def facts(ran: Run) -> list[tuple[object, ...]]:
 
 def test_replay_can_be_used_as_a_model(repo: Path) -> None:
     ran = run(repo, RIGHT)
-    again = told(repo, "run", "say right", "--model", f"replay:{ran.session}", "--json")
+    again = run_json(repo, "run", "say right", "--model", f"replay:{ran.session}", "--json")
     assert (again.code, again.last["tree"]) == (0, ran.last["tree"])
 
 
 @pytest.mark.promise("command.models")
 def test_models_shows_readiness_and_never_a_key(repo: Path) -> None:
-    answer = called(repo, "models", env={"ANTHROPIC_API_KEY": "sk-secret", "OPENAI_API_KEY": ""})
+    answer = run_verb(repo, "models", env={"ANTHROPIC_API_KEY": "sk-secret", "OPENAI_API_KEY": ""})
     assert answer.code == 0
     assert "ready" in next(line for line in answer.out.splitlines() if "anthropic:" in line)
     assert "OPENAI_API_KEY" in next(line for line in answer.out.splitlines() if " openai:" in line)
@@ -157,16 +157,16 @@ def test_models_shows_readiness_and_never_a_key(repo: Path) -> None:
     ["show", "log", "diff", "watch", "approve", "deny", "cancel", "resume", "land", "discard", "receipt", "replay"],
 )
 def test_an_unknown_session_is_one_clear_line(repo: Path, verb: str) -> None:
-    answer = called(repo, verb, "nosuch")
+    answer = run_verb(repo, verb, "nosuch")
     assert (answer.code, "nosuch" in answer.one_line) == (2, True)
 
 
 def test_an_empty_id_matches_no_session(repo: Path) -> None:
     ran = run(repo, RIGHT)
-    answer = called(repo, "discard", "")
+    answer = run_verb(repo, "discard", "")
     assert (answer.code, answer.one_line) == (2, "donewhen: the id of a session is empty")
     assert git(repo, "rev-parse", "--verify", f"donewhen/{ran.session}")
-    assert called(repo, "list", "--limit", "-1").code == 2
+    assert run_verb(repo, "list", "--limit", "-1").code == 2
 
 
 def test_model_text_that_no_file_can_hold_does_not_break_the_end(repo: Path) -> None:
@@ -180,9 +180,9 @@ def test_sessions_can_be_stored_on_a_postgresql_server(repo: Path) -> None:
         kept = {"DONEWHEN__STORAGE__URL": f"postgresql://postgres@127.0.0.1:{port}/postgres"}
         ran = run(repo, [*WRONG, *RIGHT], "--max-iterations", "1", env=kept)
         assert ran.code == 1
-        assert called(repo, "list").out == ""
-        assert ran.session in called(repo, "list", env=kept).out
-        resumed = told(repo, "resume", ran.session, "--json", env=kept)
+        assert run_verb(repo, "list").out == ""
+        assert ran.session in run_verb(repo, "list", env=kept).out
+        resumed = run_json(repo, "resume", ran.session, "--json", env=kept)
         assert (resumed.code, resumed.last["outcome"]) == (0, "verified")
 
 
@@ -196,21 +196,23 @@ def test_list_and_show_cost_little_cpu(repo: Path) -> None:
 def cpu_of(repo: Path, *arguments: str) -> float:
     """CPU seconds of the program itself."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert called(repo, *arguments).code == 0
+    assert run_verb(repo, *arguments).code == 0
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def test_a_shell_can_complete_verbs_and_options(repo: Path) -> None:
     asked = {"_DONEWHEN_COMPLETE": "bash_complete", "COMP_CWORD": "1"}
-    assert "plain,show" in called(repo, env={**asked, "COMP_WORDS": "donewhen sh"}).out.split()
-    assert "plain,--max-turns" in called(repo, env={**asked, "COMP_CWORD": "2", "COMP_WORDS": "donewhen run --max"}).out
-    assert "_donewhen_completion" in called(repo, env={"_DONEWHEN_COMPLETE": "bash_source"}).out
+    assert "plain,show" in run_verb(repo, env={**asked, "COMP_WORDS": "donewhen sh"}).out.split()
+    assert (
+        "plain,--max-turns" in run_verb(repo, env={**asked, "COMP_CWORD": "2", "COMP_WORDS": "donewhen run --max"}).out
+    )
+    assert "_donewhen_completion" in run_verb(repo, env={"_DONEWHEN_COMPLETE": "bash_source"}).out
 
 
 @pytest.mark.promise("command.demo")
 def test_the_demo_ends_with_a_verified_branch_after_a_mistake_and_a_cheat(repo: Path) -> None:
-    answer = called(repo, "demo")
+    answer = run_verb(repo, "demo")
     assert answer.code == 0, answer.err
     assert "scripted" in answer.out
     assert "not graded: test_slug.py" in answer.out

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from program import PROGRAM
-from runs.scenes import RIGHT, WRONG, call, called, run, say, scene, script, told
+from runs.scenes import RIGHT, WRONG, call, run, run_json, run_verb, say, scene, script
 
 
 @pytest.fixture
@@ -17,21 +17,21 @@ def repo(tmp_path: Path) -> Path:
 
 def test_watch_ends_with_the_outcome_of_the_session(repo: Path) -> None:
     red = run(repo, WRONG, "--max-iterations", "1")
-    assert told(repo, "watch", red.session, "--json").code == 1
-    assert called(repo, "watch", run(repo, RIGHT).session).code == 0
+    assert run_json(repo, "watch", red.session, "--json").code == 1
+    assert run_verb(repo, "watch", run(repo, RIGHT).session).code == 0
 
 
 def test_watch_of_a_session_that_was_landed_later_ends_too(repo: Path) -> None:
     ran = run(repo, RIGHT)
-    assert called(repo, "land", ran.session, "--onto", "main").code == 0
-    watched = told(repo, "watch", ran.session, "--json")
+    assert run_verb(repo, "land", ran.session, "--onto", "main").code == 0
+    watched = run_json(repo, "watch", ran.session, "--json")
     assert (watched.code, watched.last["type"], watched.last["branch"]) == (0, "landed", "main")
 
 
 def test_watch_of_a_session_that_waits_for_a_person_ends_with_3(repo: Path) -> None:
     claim = call("report_no_change", kind="deliberate_behavior", summary="on purpose", evidence="the docs")
     ran = run(repo, [claim])
-    watched = told(repo, "watch", ran.session, "--json")
+    watched = run_json(repo, "watch", ran.session, "--json")
     assert (watched.code, watched.events) == (3, ran.events)
 
 
@@ -65,7 +65,7 @@ def test_watch_continues_while_a_question_is_open_and_says_how_to_answer(repo: P
     assert watching.stderr is not None
     assert any("which one?" in line for line in watching.stdout)
     assert watching.stderr.readline() == f"to answer: donewhen answer {session} TEXT\n"
-    assert called(repo, "answer", session, "the left one").code == 0
+    assert run_verb(repo, "answer", session, "the left one").code == 0
     rest, _ = watching.communicate(timeout=60)
     program.communicate(timeout=60)
     assert (watching.returncode, "verified" in rest) == (0, True)

@@ -14,8 +14,8 @@ from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.session.check.judge_tree import judge_environment
 from donewhen.session.workplace import open_workplace
 from needs import needs
+from reply_server import serve_replies
 from repositories import repository
-from word_server import answering
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +43,7 @@ async def test_a_timeout_is_retried_only_if_the_machine_was_overloaded(
 ) -> None:
     needs("bwrap")
     root = repository(tmp_path / "repo")
-    with answering("slow", "quick") as port:
+    with serve_replies("slow", "quick") as port:
         monkeypatch.setenv("DONEWHEN__WORKSPACE__REACH", f"localhost:{port}")
         verdict, told = await judged(root, port, overloaded)
     (result,) = verdict.results

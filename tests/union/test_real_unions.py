@@ -30,10 +30,10 @@ PATCHES = 4
 
 async def united(root: Path, words: Sequence[str]) -> tuple[United, int]:
     """The union, and the number of checks that ran in the search."""
-    told: list[Event] = []
+    row_text: list[Event] = []
     async with open_workplace(root) as place:
-        combined = await combine(place, contract_in(place.settings), place.repo.head, words, told.append)
-    ran = [one for one in told if isinstance(one, CheckCompleted) and not one.cached and one.phase == "union"]
+        combined = await combine(place, contract_in(place.settings), place.repo.head, words, row_text.append)
+    ran = [one for one in row_text if isinstance(one, CheckCompleted) and not one.cached and one.phase == "union"]
     assert git(root, "rev-parse", f"{combined.branch}^{{tree}}") == combined.united.together.tree
     return combined.united, len(ran)
 
@@ -69,10 +69,10 @@ async def test_culprits_are_found_exactly_in_real_projects(
     root = project(tmp_path / "repo", union, ending)
     found, ran = await united(root, [item.id for item in union.items])
     assert_exact(union, found)
-    show_table(told(union, ending, found, ran))
+    show_table(row_text(union, ending, found, ran))
 
 
-def told(union: Union, ending: str, found: United, ran: int) -> str:
+def row_text(union: Union, ending: str, found: United, ran: int) -> str:
     count = len(union.items)
     searched = f"{found.runs} judgements and {found.confirmations} to be sure, {ran} checks run"
     serial = f"one by one {count} judgements, {len(CHECKS) * count} checks"

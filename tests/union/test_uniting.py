@@ -342,7 +342,7 @@ def by_test(*passed: str, stands: DeltaKind = "open", status: str = "fail", quar
     return CheckDelta(name="tests", kind=stands, status=status, passed=frozenset(passed), quarantined=quarantined)
 
 
-def told_by_tests(of_b: CheckDelta, of_both: CheckDelta, otherwise: CheckDelta | None = None) -> Rule:
+def rule_from_tests(of_b: CheckDelta, of_both: CheckDelta, otherwise: CheckDelta | None = None) -> Rule:
     def rule(there: frozenset[str]) -> dict[str, DeltaKind | CheckDelta]:
         return {"tests": of_both if {"b", "x"} <= there else of_b if "b" in there else otherwise or by_test("old")}
 
@@ -373,7 +373,7 @@ def told_by_tests(of_b: CheckDelta, of_both: CheckDelta, otherwise: CheckDelta |
 async def test_in_a_check_that_stays_red_each_fixed_test_counts(
     tmp_path: Path, of_b: CheckDelta, of_both: CheckDelta, lost: bool
 ) -> None:
-    found = await united(tmp_path, alone("a", "b", "x"), told_by_tests(of_b, of_both))
+    found = await united(tmp_path, alone("a", "b", "x"), rule_from_tests(of_b, of_both))
     assert [(named(one), one.check) for one in found.dropped] == ([({"b", "x"}, "tests")] if lost else [])
 
 

@@ -40,7 +40,7 @@ def numbers(printed: bytes) -> list[int]:
     return [int(word) for word in printed.split()]
 
 
-async def warden_of(launcher: Launcher) -> int:
+async def supervisor_of(launcher: Launcher) -> int:
     """The process that will get the next command."""
     return numbers((await launcher.run(shell("echo $PPID"))).stdout.whole())[0]
 
@@ -83,7 +83,7 @@ def kill(pid: int) -> None:
 
 @pytest.mark.anyio
 async def test_a_killed_launcher_does_not_end_running_commands_and_is_restarted(launcher: Launcher) -> None:
-    server = parent(await warden_of(launcher))
+    server = parent(await supervisor_of(launcher))
     finished = await launcher.run(shell("sleep 0.1; echo still here"), OutputListeners(started=lambda _: kill(server)))
     assert (finished.exit_code, finished.stdout.whole()) == (0, b"still here\n")
     results: list[Finished] = []
@@ -115,9 +115,9 @@ async def test_the_command_of_a_killed_supervisor_is_dead_within_a_second(launch
 
 @pytest.mark.anyio
 async def test_a_supervisor_or_child_killed_while_idle_causes_no_failure(launcher: Launcher) -> None:
-    kill(await warden_of(launcher))
+    kill(await supervisor_of(launcher))
     assert (await launcher.run(shell("true"))).ok
-    warden = await warden_of(launcher)
+    warden = await supervisor_of(launcher)
     eventually(lambda: len(children(warden)) == 1)
     kill(*children(warden))
     finished = await launcher.run(shell("echo fine"))
@@ -128,7 +128,7 @@ async def test_a_supervisor_or_child_killed_while_idle_causes_no_failure(launche
 async def test_closing_ends_every_process_and_running_commands_are_reported() -> None:
     pids: list[int] = []
     async with Launcher.open() as launcher:
-        server = parent(await warden_of(launcher))
+        server = parent(await supervisor_of(launcher))
 
         def close(printed: bytes) -> None:
             pids.extend([server, *numbers(printed)])
@@ -145,7 +145,7 @@ async def test_closing_ends_every_process_and_running_commands_are_reported() ->
 @pytest.mark.anyio
 async def test_a_closed_launcher_leaves_no_process() -> None:
     async with Launcher.open() as launcher:
-        warden = await warden_of(launcher)
+        warden = await supervisor_of(launcher)
         family = [parent(warden), warden, *children(warden)]
     assert [pid for pid in family if Path(f"/proc/{pid}").exists()] == []
 
@@ -181,7 +181,7 @@ def test_a_fork_that_holds_the_sockets_of_a_killed_harness_keeps_nothing_alive()
 @pytest.mark.sample(0)
 @pytest.mark.anyio
 async def test_hundreds_of_runs_leave_no_descriptor_no_zombie_and_no_memory(launcher: Launcher) -> None:
-    warden = await warden_of(launcher)
+    warden = await supervisor_of(launcher)
     family = [os.getpid(), parent(warden), warden]
     text = "(true &); echo $PPID; head -c 100000 /dev/zero >&2; exit 3"
 

@@ -321,12 +321,12 @@ async def test_output_is_reported_while_the_command_runs(launcher: Launcher, tmp
     assert finished.ok
 
 
-class EarFell(Exception):
+class ListenerFailed(Exception):
     """The exception of a listener in these tests."""
 
 
 def fall(_: object) -> None:
-    raise EarFell
+    raise ListenerFailed
 
 
 @pytest.mark.anyio
@@ -339,7 +339,7 @@ async def test_an_exception_in_an_output_listener_ends_the_command_and_is_raised
     launcher: Launcher, tmp_path: Path, ears: OutputListeners
 ) -> None:
     text = "setsid sleep 1000 & echo $! $$ > pids; sync pids; echo up; echo up >&2; sleep 1000"
-    with pytest.raises(EarFell):
+    with pytest.raises(ListenerFailed):
         await launcher.run(shell(text, cwd=tmp_path), ears)
     pids = (tmp_path / "pids").read_text().split() if (tmp_path / "pids").exists() else []
     assert not any(is_alive(int(pid)) for pid in pids)
@@ -348,7 +348,7 @@ async def test_an_exception_in_an_output_listener_ends_the_command_and_is_raised
 
 @pytest.mark.anyio
 async def test_an_exception_on_the_last_output_is_raised_too(launcher: Launcher) -> None:
-    with pytest.raises(EarFell):
+    with pytest.raises(ListenerFailed):
         await launcher.run(shell("echo last"), OutputListeners(stdout=fall))
 
 
@@ -408,7 +408,7 @@ async def test_a_failure_in_a_nested_group_kills_every_command_of_it(launcher: L
     def fail_at_the_last(pid: int) -> None:
         started.append(pid)
         if len(started) == 6:
-            raise EarFell
+            raise ListenerFailed
 
     async def run() -> None:
         await launcher.run(shell("setsid sleep 1000 & sleep 1000"), OutputListeners(started=fail_at_the_last))
@@ -418,7 +418,7 @@ async def test_a_failure_in_a_nested_group_kills_every_command_of_it(launcher: L
             for _ in range(3):
                 outer.start_soon(run)
                 inner.start_soon(run)
-    assert failure.group_contains(EarFell)
+    assert failure.group_contains(ListenerFailed)
     assert [pid for pid in started if is_alive(pid)] == []
 
 

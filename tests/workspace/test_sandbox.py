@@ -20,7 +20,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from rooms import Yard, output, run, write, yard
+from sandbox_scenes import SandboxScene, output, run, sandbox_scene, write
 
 from donewhen.workspace.process.command import Command, End, Finished
 from donewhen.workspace.process.launcher import kernel
@@ -39,15 +39,15 @@ ASK = (
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
-    async with yard(tmp_path) as found:
+async def place(tmp_path: Path) -> AsyncGenerator[SandboxScene]:
+    async with sandbox_scene(tmp_path) as found:
         yield found
 
 
 # -- the tree and its surroundings --
 
 
-async def test_files_written_in_the_tree_stay_in_its_layer(place: Yard) -> None:
+async def test_files_written_in_the_tree_stay_in_its_layer(place: SandboxScene) -> None:
     write(place.checkout, {"file": "from the checkout", "gone": "x"})
     assert await output(place.room(), "cat file; echo new > file; rm gone; echo more > other") == "from the checkout"
     assert (place.checkout / "file").read_text() == "from the checkout"
@@ -58,13 +58,13 @@ async def test_files_written_in_the_tree_stay_in_its_layer(place: Yard) -> None:
 async def test_a_tree_in_a_private_directory_outside_every_home_is_usable_and_its_neighbours_are_hidden() -> None:
     with private_directory() as private:
         write(private, {"secret": "what lies beside the tree"})
-        async with yard(private) as place:
+        async with sandbox_scene(private) as place:
             write(place.checkout, {"file": "from the checkout\n"})
             seen = await output(place.room(), f"cat file; cat {private}/secret 2>&1; echo new > file && cat file")
     assert seen.split("\n") == ["from the checkout", f"cat: {private}/secret: No such file or directory", "new"]
 
 
-async def test_a_private_directory_may_be_removed_while_commands_start(place: Yard) -> None:
+async def test_a_private_directory_may_be_removed_while_commands_start(place: SandboxScene) -> None:
     with private_directory() as private:
         write(private, {"secret": "seen by nobody"})
         machine.private_paths.cache_clear()
@@ -72,8 +72,8 @@ async def test_a_private_directory_may_be_removed_while_commands_start(place: Ya
         assert await output(place.room(), f"ls {private}") == ""
     answers: list[str] = []
 
-    async def ask(yard: Yard) -> None:
-        answers.append(await output(yard.room(), "echo works"))
+    async def ask(sandbox_scene: SandboxScene) -> None:
+        answers.append(await output(sandbox_scene.room(), "echo works"))
 
     # More than one: a sandbox prepared before the directory was removed is used once. Each has a separate tree, because
     # the kernel does not support two mounts of one writable layer at the same time.
@@ -91,13 +91,15 @@ def private_directory() -> Generator[Path]:
         yield Path(name)
 
 
-async def test_the_next_command_sees_the_work_but_not_the_scratch_files_of_the_previous_one(place: Yard) -> None:
+async def test_the_next_command_sees_the_work_but_not_the_scratch_files_of_the_previous_one(
+    place: SandboxScene,
+) -> None:
     room = place.room()
     await output(room, "echo work > file; for d in /tmp /var/tmp /dev/shm ~; do echo scratch > $d/file; done")
     assert await output(room, "cat file; cat /tmp/file /var/tmp/file /dev/shm/file ~/file 2>/dev/null; true") == "work"
 
 
-async def test_a_command_starts_at_the_root_of_the_tree_or_in_a_directory_below(place: Yard) -> None:
+async def test_a_command_starts_at_the_root_of_the_tree_or_in_a_directory_below(place: SandboxScene) -> None:
     write(place.checkout, {"deep/er/file": "x"})
     room = place.room()
     assert await output(room, "/bin/pwd; echo $PWD") == f"{place.checkout}\n{place.checkout}"
@@ -105,27 +107,27 @@ async def test_a_command_starts_at_the_root_of_the_tree_or_in_a_directory_below(
     assert await output(room, "/bin/pwd; /usr/bin/env | grep ^PWD=", "deep/er") == f"{below}\nPWD={below}"
 
 
-async def test_a_command_cannot_start_in_a_missing_directory(place: Yard) -> None:
+async def test_a_command_cannot_start_in_a_missing_directory(place: SandboxScene) -> None:
     finished = await run(place.room(), "true", "nowhere")
     assert finished.end is End.COULD_NOT_START
     assert "nowhere" in finished.reason
 
 
-async def test_only_the_tree_is_visible_in_a_private_directory(place: Yard) -> None:
+async def test_only_the_tree_is_visible_in_a_private_directory(place: SandboxScene) -> None:
     place.checkout.parent.chmod(0o700)
     write(place.checkout, {"file": "x"})
     write(place.checkout.parent, {"beside": "x"})
     assert await output(place.room(), "ls; ls ..") == "file\ncheckout"
 
 
-async def test_a_command_runs_as_an_unprivileged_user(place: Yard) -> None:
+async def test_a_command_runs_as_an_unprivileged_user(place: SandboxScene) -> None:
     room, home = place.room(), os.environ["HOME"]
     assert await output(room, "id -u; whoami; tty || true") == "1000\ndonewhen\nnot a tty"
     assert await output(room, "getent passwd 1000") == f"donewhen:x:1000:1000::{home}:/bin/sh"
     assert await output(room, "grep ^Cap /proc/self/status | cut -f 2 | sort -u") == "0000000000000000"
 
 
-async def test_only_the_three_standard_descriptors_are_open(place: Yard) -> None:
+async def test_only_the_three_standard_descriptors_are_open(place: SandboxScene) -> None:
     assert await output(place.room(), "for fd in /proc/self/fd/*; do echo ${fd##*/}; done | head -3") == "0\n1\n2"
     assert await output(place.room(), "readlink /proc/$$/fd/3 || readlink /proc/$$/fd/4 || echo none") == "none"
 
@@ -167,7 +169,7 @@ def test_a_second_proc_is_hidden_and_a_directory_with_mounts_is_bound_in_parts()
 # -- the environment --
 
 
-async def test_only_named_variables_are_seen_inside(place: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_named_variables_are_seen_inside(place: SandboxScene, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "API_TOKEN": "secret",
         "WANTED": "yes",
@@ -181,7 +183,7 @@ async def test_only_named_variables_are_seen_inside(place: Yard, monkeypatch: py
     assert await output(place.room(SandboxConfig(env=("WANTED",))), "echo $WANTED$API_TOKEN") == "yes"
 
 
-async def test_variables_of_the_tree_are_passed_on(place: Yard) -> None:
+async def test_variables_of_the_tree_are_passed_on(place: SandboxScene) -> None:
     room = place.room(variables={"DONEWHEN_TREE": "ab12", "DONEWHEN_PORT_BASE": "20100"})
     assert await output(room, "echo $DONEWHEN_TREE $DONEWHEN_PORT_BASE") == "ab12 20100"
 
@@ -221,7 +223,7 @@ def ping(host: str, port: int) -> str:
     return ASK.format('s.sendall(b"ping"); print(s.makefile().read())', f"{host} {port}")
 
 
-async def test_without_the_network_a_command_has_its_own_loopback(place: Yard) -> None:
+async def test_without_the_network_a_command_has_its_own_loopback(place: SandboxScene) -> None:
     with listening() as (port, heard):
         assert not (await run(place.room(), ping("127.0.0.1", port))).ok
         assert heard == []
@@ -230,13 +232,13 @@ async def test_without_the_network_a_command_has_its_own_loopback(place: Yard) -
     )
 
 
-async def test_with_the_network_the_services_of_the_host_are_reachable(place: Yard) -> None:
+async def test_with_the_network_the_services_of_the_host_are_reachable(place: SandboxScene) -> None:
     with listening() as (port, heard):
         assert await output(place.room(SandboxConfig(network=True)), ping("127.0.0.1", port)) == "hello ping"
         assert heard == [b"ping"]
 
 
-async def test_a_server_and_its_client_find_each_other_on_loopback(place: Yard) -> None:
+async def test_a_server_and_its_client_find_each_other_on_loopback(place: SandboxScene) -> None:
     server = (
         "import socket; s = socket.create_server(('127.0.0.1', 8000)); print(flush=True); s.accept()[0].send(b'pong')"
     )
@@ -275,7 +277,7 @@ def own_name() -> str:
         ("own name", ""),
     ],
 )
-async def test_a_service_named_in_reach_answers_at_its_address(place: Yard, reach: str, asked: str) -> None:
+async def test_a_service_named_in_reach_answers_at_its_address(place: SandboxScene, reach: str, asked: str) -> None:
     host = {"own address": own_address, "own name": own_name}.get(reach, lambda: reach)()
     with listening("0.0.0.0") as (port, heard):
         room = place.room(SandboxConfig(services=relay.parse((f"{host}:{port}",))))
@@ -283,7 +285,7 @@ async def test_a_service_named_in_reach_answers_at_its_address(place: Yard, reac
         assert heard == [b"ping"]
 
 
-async def test_reach_opens_one_port_and_no_other(place: Yard) -> None:
+async def test_reach_opens_one_port_and_no_other(place: SandboxScene) -> None:
     with listening() as (reachable, _), listening() as (other, heard):
         room = place.room(SandboxConfig(services=relay.parse((f"localhost:{reachable}",))))
         assert await output(room, ping("localhost", reachable)) == "hello ping"
@@ -291,7 +293,7 @@ async def test_reach_opens_one_port_and_no_other(place: Yard) -> None:
         assert heard == []
 
 
-async def test_a_stopped_service_looks_like_a_closed_connection(place: Yard) -> None:
+async def test_a_stopped_service_looks_like_a_closed_connection(place: SandboxScene) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     room = place.room(SandboxConfig(services=relay.parse((f"localhost:{port}",))))
@@ -319,7 +321,7 @@ print(len(served(len(crowd))))
 """Open many connections at once, and count how many are served at a time."""
 
 
-async def test_many_parallel_connections_are_all_served(place: Yard) -> None:
+async def test_many_parallel_connections_are_all_served(place: SandboxScene) -> None:
     most = relay.MOST_CONNECTIONS
     write(place.checkout, {"crowd.py": CROWD})
     with listening() as (port, _):
@@ -327,7 +329,7 @@ async def test_many_parallel_connections_are_all_served(place: Yard) -> None:
         assert await output(room, f"/usr/bin/python3 crowd.py {port} {most + 30} {most}") == f"{most} 0\n30"
 
 
-async def test_only_named_sockets_can_be_connected(place: Yard, tmp_path: Path) -> None:
+async def test_only_named_sockets_can_be_connected(place: SandboxScene, tmp_path: Path) -> None:
     asking = "/usr/bin/python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' {}"
     with socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as other:
         for listener, name in ((named, "named"), (other, "other")):
@@ -341,36 +343,36 @@ async def test_only_named_sockets_can_be_connected(place: Yard, tmp_path: Path) 
 # -- ends --
 
 
-async def test_every_exit_code_is_returned_unchanged(place: Yard) -> None:
+async def test_every_exit_code_is_returned_unchanged(place: SandboxScene) -> None:
     room = place.room()
     codes = [*range(0, 256, 17), 1, 2, 126, 127, 128, 129, 193, 254]
     assert [(await run(room, f"exit {code}")).exit_code for code in codes] == codes
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGPIPE])
-async def test_a_death_by_signal_is_reported_as_such(place: Yard, number: signal.Signals) -> None:
+async def test_a_death_by_signal_is_reported_as_such(place: SandboxScene, number: signal.Signals) -> None:
     finished = await run(place.room(), f"kill -{number.value} $$")
     assert (finished.end, finished.signal, finished.exit_code) == (End.SIGNALLED, number, 128 + number)
 
 
-async def test_a_command_over_its_time_is_ended_with_all_its_processes(place: Yard) -> None:
+async def test_a_command_over_its_time_is_ended_with_all_its_processes(place: SandboxScene) -> None:
     finished = await place.room().run(ShellCommand(text="setsid sleep 100 & echo begun; sleep 100", timeout_secs=0.5))
     assert finished.end is End.TIMED_OUT
     assert finished.stdout.whole() == b"begun\n"
 
 
-async def test_output_and_errors_come_in_the_order_they_were_written(place: Yard) -> None:
+async def test_output_and_errors_come_in_the_order_they_were_written(place: SandboxScene) -> None:
     text = "for n in 1 2 3 4 5 6 7 8; do echo out $n; echo err $n >&2; done"
     expected = "\n".join(f"{kind} {n}" for n in range(1, 9) for kind in ("out", "err"))
     assert await output(place.room(), text) == expected
 
 
-async def test_output_and_errors_can_be_separated(place: Yard) -> None:
+async def test_output_and_errors_can_be_separated(place: SandboxScene) -> None:
     finished = await place.room().run(ShellCommand(text="echo out; echo err >&2", merge_stderr=False))
     assert (finished.stdout.whole(), finished.stderr.whole()) == (b"out\n", b"err\n")
 
 
-async def test_a_command_reads_its_input_to_the_end(place: Yard) -> None:
+async def test_a_command_reads_its_input_to_the_end(place: SandboxScene) -> None:
     room = place.room()
     assert (await room.run(ShellCommand(text="cat", stdin=b"given"))).stdout.whole() == b"given"
     assert await output(room, "cat; echo end") == "end"
@@ -381,18 +383,18 @@ async def test_a_command_reads_its_input_to_the_end(place: Yard) -> None:
 MANY = "import os, signal\nfor n in range({}):\n    if os.fork() == 0: signal.pause()\nsignal.pause()"
 
 
-async def limited(place: Yard, limits: ResourceLimits, program: str) -> Finished:
+async def limited(place: SandboxScene, limits: ResourceLimits, program: str) -> Finished:
     write(place.checkout, {"program.py": program})
     return await run(place.room(SandboxConfig(limits=limits)), "/usr/bin/python3 program.py")
 
 
-async def test_too_many_processes_end_the_command_with_the_reason(place: Yard) -> None:
+async def test_too_many_processes_end_the_command_with_the_reason(place: SandboxScene) -> None:
     finished = await limited(place, ResourceLimits(processes=60), MANY.format(100))
     assert finished.end is End.LIMIT
     assert "processes" in finished.reason
 
 
-async def test_too_much_memory_ends_the_command_with_the_reason(place: Yard) -> None:
+async def test_too_much_memory_ends_the_command_with_the_reason(place: SandboxScene) -> None:
     finished = await limited(
         place, ResourceLimits(memory=128 * MIB), "import signal\nhog = b'x' * (300 << 20)\nsignal.pause()"
     )
@@ -400,7 +402,7 @@ async def test_too_much_memory_ends_the_command_with_the_reason(place: Yard) -> 
     assert "memory" in finished.reason
 
 
-async def test_an_oversized_file_ends_the_command_by_its_signal(place: Yard) -> None:
+async def test_an_oversized_file_ends_the_command_by_its_signal(place: SandboxScene) -> None:
     finished = await run(
         place.room(SandboxConfig(limits=ResourceLimits(file_bytes=MIB))), "exec head -c 2M /dev/zero > big"
     )
@@ -408,19 +410,19 @@ async def test_an_oversized_file_ends_the_command_by_its_signal(place: Yard) -> 
     assert (place.upper / "big").stat().st_size <= MIB
 
 
-async def test_the_total_size_of_scratch_directories_is_bounded(place: Yard) -> None:
+async def test_the_total_size_of_scratch_directories_is_bounded(place: SandboxScene) -> None:
     room = place.room(SandboxConfig(limits=ResourceLimits(scratch=4 * MIB)))
     assert not (await run(room, "head -c 3M /dev/zero > /tmp/a && head -c 3M /dev/zero > ~/b")).ok
     assert await output(room, "head -c 3M /dev/zero > /tmp/a; echo fits") == "fits"
 
 
-async def test_a_crash_leaves_no_core_file(place: Yard) -> None:
+async def test_a_crash_leaves_no_core_file(place: SandboxScene) -> None:
     assert await output(place.room(), "ulimit -c 2>/dev/null; ulimit -Hc") == "0\n0"
 
 
 @pytest.mark.parametrize(("on_path", "shown"), [("", ["checkout", "tool"]), ("bin", ["bin", "checkout", "lib"])])
 async def test_a_path_directory_above_the_tree_shows_its_programs_and_no_other_project(
-    place: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_path: str, shown: list[str]
+    place: SandboxScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_path: str, shown: list[str]
 ) -> None:
     write(tmp_path, {"other/secret": "theirs", "lib/data": "installed", "tool": "#!/bin/sh\necho works\n"})
     write(tmp_path, {"bin/tool": f"#!/bin/sh\ncat {tmp_path}/lib/data > /dev/null && echo works\n"})
@@ -433,7 +435,7 @@ async def test_a_path_directory_above_the_tree_shows_its_programs_and_no_other_p
 
 
 async def test_a_bubblewrap_in_a_user_directory_on_path_is_never_run(
-    place: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: SandboxScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "bin", dict.fromkeys(("bwrap", "sh"), f"#!/bin/sh\ntouch {tmp_path}/ran\n"))
     for program in (tmp_path / "bin").iterdir():
@@ -477,7 +479,7 @@ def by_argument() -> dict[str, str]:
     }
 
 
-async def test_every_denied_system_call_fails_only_because_of_the_filter(place: Yard) -> None:
+async def test_every_denied_system_call_fails_only_because_of_the_filter(place: SandboxScene) -> None:
     table = seccomp.TABLES[kernel.machine()].numbers
     passed = seccomp.BY_ARGUMENT | seccomp.IN_SHARED_NAMESPACES
     write(place.checkout, {"calls.py": CALLS})

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rooms import Yard, output, run, write, yard
+from sandbox_scenes import SandboxScene, output, run, sandbox_scene, write
 
 from donewhen.workspace.process.command import Command, End
 from donewhen.workspace.process.launch import Launcher
@@ -30,8 +30,8 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
-    async with yard(tmp_path) as found:
+async def place(tmp_path: Path) -> AsyncGenerator[SandboxScene]:
+    async with sandbox_scene(tmp_path) as found:
         yield found
 
 
@@ -127,7 +127,7 @@ def ends_within(secs: float, pid: int) -> bool:
 # -- selection --
 
 
-async def test_the_next_command_gets_the_prewarmed_sandbox(place: Yard) -> None:
+async def test_the_next_command_gets_the_prewarmed_sandbox(place: SandboxScene) -> None:
     room = place.room()
     await output(room, "true")
     for _ in range(3):
@@ -136,7 +136,7 @@ async def test_the_next_command_gets_the_prewarmed_sandbox(place: Yard) -> None:
         assert ends_within(1, waiting)
 
 
-async def test_a_command_of_another_tree_gets_the_prewarmed_sandbox_and_sees_only_its_tree(place: Yard) -> None:
+async def test_a_command_of_another_tree_gets_the_prewarmed_sandbox_and_sees_only_its_tree(place: SandboxScene) -> None:
     room = place.room(variables={"DONEWHEN_TREE": "one"})
     await output(room, "echo first > file")
     other = place.state / "other"
@@ -164,7 +164,7 @@ OTHER_WALLS = {
 
 @pytest.mark.parametrize("config", OTHER_WALLS.values(), ids=OTHER_WALLS)
 async def test_a_command_with_another_configuration_gets_another_sandbox(
-    place: Yard, config: SandboxConfig, monkeypatch: pytest.MonkeyPatch
+    place: SandboxScene, config: SandboxConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANOTHER", "value")
     await output(place.room(), "true")
@@ -180,14 +180,14 @@ async def test_a_command_with_another_configuration_gets_another_sandbox(
     ]
 
 
-async def test_many_commands_without_a_pause_all_work(place: Yard) -> None:
+async def test_many_commands_without_a_pause_all_work(place: SandboxScene) -> None:
     room = place.room()
     assert [await output(room, f"echo {n} >> file; tail -n 1 file; wc -l < file") for n in range(12)] == [
         f"{n}\n{n + 1}" for n in range(12)
     ]
 
 
-async def test_ordinary_commands_do_not_use_the_prewarmed_sandbox(place: Yard) -> None:
+async def test_ordinary_commands_do_not_use_the_prewarmed_sandbox(place: SandboxScene) -> None:
     room = place.room()
     await output(room, "true")
     waiting = the_one_that_waits()
@@ -200,7 +200,7 @@ async def test_ordinary_commands_do_not_use_the_prewarmed_sandbox(place: Yard) -
 # -- content --
 
 
-async def test_changes_in_the_tree_are_seen_by_a_prewarmed_sandbox(place: Yard) -> None:
+async def test_changes_in_the_tree_are_seen_by_a_prewarmed_sandbox(place: SandboxScene) -> None:
     write(place.checkout, {"file": "old", "gone": "x"})
     room = place.room()
     assert await output(room, "cat file") == "old"
@@ -211,7 +211,7 @@ async def test_changes_in_the_tree_are_seen_by_a_prewarmed_sandbox(place: Yard) 
     assert await output(room, "cat file above deep/file; ls") == "newyxabove\ndeep\nfile"
 
 
-async def test_a_replaced_tree_is_seen_by_a_prewarmed_sandbox(place: Yard) -> None:
+async def test_a_replaced_tree_is_seen_by_a_prewarmed_sandbox(place: SandboxScene) -> None:
     tree = place.state / "plain"
     write(tree, {"file": "old"})
     room = TreeSandbox(
@@ -225,7 +225,7 @@ async def test_a_replaced_tree_is_seen_by_a_prewarmed_sandbox(place: Yard) -> No
     assert (tree / "file").read_text() == "more\n"
 
 
-async def test_a_replaced_secret_is_masked_in_a_prewarmed_sandbox(place: Yard, home: Path) -> None:
+async def test_a_replaced_secret_is_masked_in_a_prewarmed_sandbox(place: SandboxScene, home: Path) -> None:
     write(home, {".npm-global/etc/npmrc": "first secret", ".npm-global/etc/other": "public"})
     room = place.room()
     text = "cat ~/.npm-global/etc/other; cat ~/.npm-global/etc/npmrc || true"
@@ -237,7 +237,7 @@ async def test_a_replaced_secret_is_masked_in_a_prewarmed_sandbox(place: Yard, h
     assert "public" in printed and "secret" not in printed
 
 
-async def test_a_replaced_toolchain_is_seen_by_a_prewarmed_sandbox(place: Yard, home: Path) -> None:
+async def test_a_replaced_toolchain_is_seen_by_a_prewarmed_sandbox(place: SandboxScene, home: Path) -> None:
     write(home, {".cargo/version": "old"})
     room = place.room()
     assert await output(room, "cat ~/.cargo/version") == "old"
@@ -247,7 +247,7 @@ async def test_a_replaced_toolchain_is_seen_by_a_prewarmed_sandbox(place: Yard, 
     assert await output(room, "cat ~/.cargo/version") == "new"
 
 
-async def test_a_prewarmed_sandbox_uses_the_command_s_own_input_directory_and_streams(place: Yard) -> None:
+async def test_a_prewarmed_sandbox_uses_the_command_s_own_input_directory_and_streams(place: SandboxScene) -> None:
     write(place.checkout, {"deep/er/file": "x"})
     room = place.room()
     first = ShellCommand(text="cat; echo complaint >&2", stdin=b"first", merge_stderr=False)
@@ -263,7 +263,7 @@ async def test_a_prewarmed_sandbox_uses_the_command_s_own_input_directory_and_st
     assert (await run(room, "echo a; echo b >&2; echo c")).stdout.whole() == b"a\nb\nc\n"
 
 
-async def test_a_missing_directory_is_reported_by_a_prewarmed_sandbox_too(place: Yard) -> None:
+async def test_a_missing_directory_is_reported_by_a_prewarmed_sandbox_too(place: SandboxScene) -> None:
     room = place.room()
     await output(room, "true")
     the_one_that_waits()
@@ -272,7 +272,7 @@ async def test_a_missing_directory_is_reported_by_a_prewarmed_sandbox_too(place:
     assert "Can't chdir to" in finished.reason and "nowhere" in finished.reason
 
 
-async def test_a_tree_that_cannot_be_mounted_is_reported(place: Yard) -> None:
+async def test_a_tree_that_cannot_be_mounted_is_reported(place: SandboxScene) -> None:
     room = place.room()
     await output(room, "true")
     the_one_that_waits()
@@ -282,14 +282,14 @@ async def test_a_tree_that_cannot_be_mounted_is_reported(place: Yard) -> None:
     assert "No such file or directory" in finished.reason
 
 
-async def test_every_byte_of_a_command_line_and_of_a_variable_arrives(place: Yard) -> None:
+async def test_every_byte_of_a_command_line_and_of_a_variable_arrives(place: SandboxScene) -> None:
     every = bytes(n for n in range(1, 256) if n not in b"\r\n'").decode("utf-8", "surrogateescape")
     room = place.room(variables={"EVERY": every + "'\n"})
     finished = await run(room, f"printf %s '{every}' '\n' \"$EVERY\"")
     assert finished.stdout.whole().decode("utf-8", "surrogateescape") == every + "\n" + every + "'\n"
 
 
-async def test_a_command_line_too_long_for_the_kernel_is_reported(place: Yard) -> None:
+async def test_a_command_line_too_long_for_the_kernel_is_reported(place: SandboxScene) -> None:
     finished = await run(place.room(), f": {'x' * 200_000}")
     assert (finished.end, finished.reason) == (End.COULD_NOT_START, "Argument list too long: /bin/sh")
 
@@ -297,7 +297,7 @@ async def test_a_command_line_too_long_for_the_kernel_is_reported(place: Yard) -
 # -- time and limits --
 
 
-async def test_the_waiting_time_of_a_sandbox_does_not_count_for_the_command(place: Yard) -> None:
+async def test_the_waiting_time_of_a_sandbox_does_not_count_for_the_command(place: SandboxScene) -> None:
     room = place.room()
     await output(room, "true")
     the_one_that_waits()
@@ -309,7 +309,7 @@ async def test_the_waiting_time_of_a_sandbox_does_not_count_for_the_command(plac
     assert (await room.run(ShellCommand(text="sleep 1000", timeout_secs=0.3))).end is End.TIMED_OUT
 
 
-async def test_limits_hold_in_a_prewarmed_sandbox(place: Yard) -> None:
+async def test_limits_hold_in_a_prewarmed_sandbox(place: SandboxScene) -> None:
     room = place.room(SandboxConfig(limits=replace(ResourceLimits(), processes=40)))
     await output(room, "true")
     the_one_that_waits()
@@ -335,7 +335,7 @@ async def test_a_prewarmed_sandbox_waits_for_its_configured_time_only(tmp_path: 
 # -- cleanup --
 
 
-async def test_a_prewarmed_sandbox_killed_while_waiting_causes_no_failure(place: Yard) -> None:
+async def test_a_prewarmed_sandbox_killed_while_waiting_causes_no_failure(place: SandboxScene) -> None:
     room = place.room()
     await output(room, "true")
     for which in (0, 1, 2, 3):  # bubblewrap, the mount helper, bubblewrap inside, the first program
@@ -347,7 +347,7 @@ async def test_a_prewarmed_sandbox_killed_while_waiting_causes_no_failure(place:
 
 
 @pytest.mark.parametrize("which", range(4))
-async def test_a_sandbox_killed_at_use_is_reported_and_the_next_one_works(place: Yard, which: int) -> None:
+async def test_a_sandbox_killed_at_use_is_reported_and_the_next_one_works(place: SandboxScene, which: int) -> None:
     room = place.room()
     await output(room, "true")
     waiting = the_one_that_waits()
@@ -357,7 +357,7 @@ async def test_a_sandbox_killed_at_use_is_reported_and_the_next_one_works(place:
     assert await output(room, "echo fine") == "fine"
 
 
-async def test_many_commands_leave_no_descriptor_no_process_and_no_sandbox_but_one(place: Yard) -> None:
+async def test_many_commands_leave_no_descriptor_no_process_and_no_sandbox_but_one(place: SandboxScene) -> None:
     room = place.room()
     server = next(pid for pid in children(os.getpid()) if children(pid))
 
@@ -373,7 +373,7 @@ async def test_many_commands_leave_no_descriptor_no_process_and_no_sandbox_but_o
 
 
 async def test_a_closed_launcher_leaves_no_sandbox(tmp_path: Path) -> None:
-    async with yard(tmp_path) as place:
+    async with sandbox_scene(tmp_path) as place:
         await output(place.room(), "true")
         waiting = the_one_that_waits()
         family = [waiting, *below(waiting)]
@@ -385,10 +385,10 @@ import os, sys
 from pathlib import Path
 sys.path[:0] = [{source!r}, {here!r}, {tests!r}]
 import anyio
-from rooms import output, yard
+from sandbox_scenes import output, sandbox_scene
 
 async def main():
-    async with yard(Path({directory!r})) as place:
+    async with sandbox_scene(Path({directory!r})) as place:
         await output(place.room(), "true")
         print("up", flush=True)
         sys.stdin.read()
@@ -397,7 +397,7 @@ anyio.run(main)
 """
 
 
-@pytest.mark.parametrize("killed", ["the harness", "the launcher", "the warden", "all of them"])
+@pytest.mark.parametrize("killed", ["the harness", "the launcher", "the supervisor", "all of them"])
 def test_nothing_of_a_prewarmed_sandbox_survives_the_kill_of(killed: str, tmp_path: Path) -> None:
     source, tests = str(HERE.parents[1] / "src"), str(HERE.parent)
     text = HARNESS.format(source=source, here=str(HERE), tests=tests, directory=str(tmp_path))
@@ -413,7 +413,7 @@ def test_nothing_of_a_prewarmed_sandbox_survives_the_kill_of(killed: str, tmp_pa
         whom: Mapping[str, list[int]] = {
             "the harness": [harness.pid],
             "the launcher": [server, warden],
-            "the warden": [warden],
+            "the supervisor": [warden],
             "all of them": [harness.pid, server, warden],
         }
         for pid in whom[killed]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from rooms import Yard, output, run, write, yard
+from sandbox_scenes import SandboxScene, output, run, sandbox_scene, write
 
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.sandbox.guest import Guest, InnerPort
@@ -23,12 +23,12 @@ ASK = (
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
-    async with yard(tmp_path) as found:
+async def place(tmp_path: Path) -> AsyncGenerator[SandboxScene]:
+    async with sandbox_scene(tmp_path) as found:
         yield found
 
 
-def own(place: Yard) -> Path:
+def own(place: SandboxScene) -> Path:
     directory = place.state / "own"
     directory.mkdir()
     return directory
@@ -43,7 +43,7 @@ async def greet(listener: socket.socket) -> None:
                 inside.send(b"good day")
 
 
-async def test_a_guest_has_its_own_writable_directory(place: Yard) -> None:
+async def test_a_guest_has_its_own_writable_directory(place: SandboxScene) -> None:
     directory = own(place)
     write(directory, {"settings": "mine"})
     at = os.path.expanduser("~/.guest")
@@ -54,7 +54,7 @@ async def test_a_guest_has_its_own_writable_directory(place: Yard) -> None:
     assert not os.path.exists(at)
 
 
-async def test_one_file_of_the_host_can_be_bound_writable_but_not_replaced(place: Yard) -> None:
+async def test_one_file_of_the_host_can_be_bound_writable_but_not_replaced(place: SandboxScene) -> None:
     credentials = own(place) / "token"
     credentials.write_text("old")
     at = os.path.expanduser("~/.tool/token")
@@ -63,7 +63,7 @@ async def test_one_file_of_the_host_can_be_bound_writable_but_not_replaced(place
     assert credentials.read_text() == "new"
 
 
-async def test_a_file_of_the_tree_can_be_covered_without_being_changed(place: Yard) -> None:
+async def test_a_file_of_the_tree_can_be_covered_without_being_changed(place: SandboxScene) -> None:
     write(place.checkout, {".tool/hooks.json": "run me", "kept": "yes"})
     nothing = own(place)
     room = place.room()
@@ -73,13 +73,13 @@ async def test_a_file_of_the_tree_can_be_covered_without_being_changed(place: Ya
     assert list(place.upper.iterdir()) == []
 
 
-async def test_variables_of_a_guest_are_not_seen_by_other_commands(place: Yard) -> None:
+async def test_variables_of_a_guest_are_not_seen_by_other_commands(place: SandboxScene) -> None:
     room = place.room()
     assert await output(room.with_guest(Guest(env={"MINE": "a b"})), 'echo "$MINE"') == "a b"
     assert await output(room, 'echo "[$MINE]"') == "[]"
 
 
-async def test_an_inner_port_is_served_from_outside_and_is_the_only_connection(place: Yard) -> None:
+async def test_an_inner_port_is_served_from_outside_and_is_the_only_connection(place: SandboxScene) -> None:
     with socket.create_server(("127.0.0.1", 0)) as host:
         room = place.room(SandboxConfig(network=True)).with_guest(Guest(inner_ports=(InnerPort(4711, greet),)))
         assert await output(room, ASK.format(port=4711)) == "good day"
@@ -90,7 +90,7 @@ async def test_an_inner_port_is_served_from_outside_and_is_the_only_connection(p
             host.accept()
 
 
-async def test_two_inner_ports_are_not_mixed_up(place: Yard) -> None:
+async def test_two_inner_ports_are_not_mixed_up(place: SandboxScene) -> None:
     async def say_no(listener: socket.socket) -> None:
         with listener:
             await anyio.wait_readable(listener)
@@ -103,6 +103,6 @@ async def test_two_inner_ports_are_not_mixed_up(place: Yard) -> None:
     assert await output(room, text) == "no\ngood day"
 
 
-async def test_a_weaker_isolation_level_refuses_a_guest(place: Yard) -> None:
+async def test_a_weaker_isolation_level_refuses_a_guest(place: SandboxScene) -> None:
     with pytest.raises(MachineryBroke, match="bubblewrap"):
         place.plain_room(Level.LANDLOCK).with_guest(Guest())

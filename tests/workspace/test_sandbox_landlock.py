@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import pytest
-from rooms import Yard, output, run, write, yard
+from sandbox_scenes import SandboxScene, output, run, sandbox_scene, write
 
 import donewhen
 from donewhen.errors import MachineryBroke
@@ -27,8 +27,8 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
-    async with yard(tmp_path) as found:
+async def place(tmp_path: Path) -> AsyncGenerator[SandboxScene]:
+    async with sandbox_scene(tmp_path) as found:
         yield found
 
 
@@ -40,7 +40,7 @@ def victim() -> Generator[int]:
         process.kill()
 
 
-async def test_landlock_lets_a_command_work_in_its_tree_and_in_its_scratch_directory(place: Yard) -> None:
+async def test_landlock_lets_a_command_work_in_its_tree_and_in_its_scratch_directory(place: SandboxScene) -> None:
     write(place.checkout, {"file": "from the checkout"})
     room = place.plain_room(Level.LANDLOCK)
     assert (
@@ -50,18 +50,18 @@ async def test_landlock_lets_a_command_work_in_its_tree_and_in_its_scratch_direc
     assert not (await run(room, f"echo x > {place.checkout}/file")).ok
 
 
-async def test_landlock_removes_the_capabilities_of_root(place: Yard) -> None:
+async def test_landlock_removes_the_capabilities_of_root(place: SandboxScene) -> None:
     needs_root()
     room = place.plain_room(Level.LANDLOCK)
     assert await output(room, "grep CapEff /proc/self/status") == "CapEff:\t0000000000000000"
 
 
-async def test_landlock_refuses_settings_that_it_cannot_enforce(place: Yard) -> None:
+async def test_landlock_refuses_settings_that_it_cannot_enforce(place: SandboxScene) -> None:
     with pytest.raises(MachineryBroke, match="need bubblewrap"):
         await run(place.plain_room(Level.LANDLOCK, SandboxConfig(sockets=("/run/x",))), "true")
 
 
-async def test_landlock_allows_only_regular_files_and_safe_devices(place: Yard) -> None:
+async def test_landlock_allows_only_regular_files_and_safe_devices(place: SandboxScene) -> None:
     finished = await run(place.plain_room(Level.LANDLOCK), "mknod node c 1 3")
     assert not finished.ok
     assert not any(stat.S_ISCHR(path.lstat().st_mode) for path in place.state.rglob("node"))
@@ -91,7 +91,9 @@ print(json.dumps(found))
 """Try what is denied with shared namespaces, with arguments that no call accepts, or on another process."""
 
 
-async def test_every_call_on_shared_resources_fails_only_because_of_the_filter(place: Yard, victim: int) -> None:
+async def test_every_call_on_shared_resources_fails_only_because_of_the_filter(
+    place: SandboxScene, victim: int
+) -> None:
     table = seccomp.TABLES[kernel.machine()].numbers
     named = seccomp.SHARED_MEMORY | seccomp.ATTRIBUTES
     write(place.checkout, {"calls.py": CALLS})
@@ -114,13 +116,13 @@ async def test_every_call_on_shared_resources_fails_only_because_of_the_filter(p
     assert same <= {"one that is not known", "a much later one"}
 
 
-async def test_a_call_on_a_missing_process_says_so(place: Yard) -> None:
+async def test_a_call_on_a_missing_process_says_so(place: SandboxScene) -> None:
     program = "import os, resource; pid = os.fork() or os._exit(0); os.waitpid(pid, 0); resource.prlimit(pid, 7)"
     finished = await run(place.plain_room(Level.LANDLOCK), f"/usr/bin/python3 -c '{program}'")
     assert b"ProcessLookupError" in finished.stdout.whole()
 
 
-async def test_the_parents_of_a_command_cannot_be_changed(place: Yard) -> None:
+async def test_the_parents_of_a_command_cannot_be_changed(place: SandboxScene) -> None:
     text = "exec /usr/bin/python3 -c 'import os; os.setpriority(os.PRIO_PROCESS, {}, 19)'"
     for parent in ("os.getppid()", str(os.getpid()), "1"):
         finished = await run(place.plain_room(Level.LANDLOCK), text.format(parent))
@@ -141,12 +143,12 @@ print("done")
 """
 
 
-async def test_processes_killed_while_their_calls_wait_do_not_block_others(place: Yard) -> None:
+async def test_processes_killed_while_their_calls_wait_do_not_block_others(place: SandboxScene) -> None:
     write(place.checkout, {"callers.py": CALLERS})
     assert await output(place.plain_room(Level.LANDLOCK), "/usr/bin/python3 callers.py") == "done"
 
 
-async def test_a_filter_within_a_filter_still_starts_and_denies(place: Yard, victim: int) -> None:
+async def test_a_filter_within_a_filter_still_starts_and_denies(place: SandboxScene, victim: int) -> None:
     """A process that already has a listener cannot get another one: passing one fails."""
     nested = """
 import resource, sys
@@ -167,7 +169,7 @@ except OSError as error: print(error.strerror)
 
 @pytest.mark.parametrize("level", [Level.LANDLOCK, Level.NONE])
 async def test_a_command_that_makes_its_parent_trace_it_is_killed_and_the_next_one_runs(
-    place: Yard, level: Level
+    place: SandboxScene, level: Level
 ) -> None:
     program = "import ctypes, os; ctypes.CDLL(None).ptrace(0, 0, 0, 0); os.kill(os.getpid(), 10)"
     room = place.plain_room(level)

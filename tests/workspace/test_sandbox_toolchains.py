@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from rooms import Yard, output, run, write, yard
+from sandbox_scenes import SandboxScene, output, run, sandbox_scene, write
 
 from needs import leave_out, needs, usable
 
@@ -22,8 +22,8 @@ PASSING = {"test_it.py": "def test_it() -> None:\n    assert 1 + 1 == 2\n"}
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
-    async with yard(tmp_path) as found:
+async def place(tmp_path: Path) -> AsyncGenerator[SandboxScene]:
+    async with sandbox_scene(tmp_path) as found:
         yield found
 
 
@@ -56,13 +56,13 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-async def test_processes_share_locks_semaphores_and_memory(place: Yard, method: str) -> None:
+async def test_processes_share_locks_semaphores_and_memory(place: SandboxScene, method: str) -> None:
     begin = f'if __name__ == "__main__":\n    mp.set_start_method("{method}")\n    lock'
     write(place.checkout, {"pool.py": POOL.replace('if __name__ == "__main__":\n    lock', begin)})
     assert await output(place.room(), "/usr/bin/python3 pool.py") == "400 285 [1, 2]"
 
 
-async def test_pytest_runs_with_the_interpreter_and_packages_of_the_host(place: Yard, at_home: Path) -> None:
+async def test_pytest_runs_with_the_interpreter_and_packages_of_the_host(place: SandboxScene, at_home: Path) -> None:
     write(place.checkout, PASSING)
     printed = await output(place.room(), f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {shlex.quote(sys.executable)} -m pytest -q")
     assert "1 passed" in printed
@@ -91,7 +91,7 @@ def uv() -> str:
     return str(beside) if beside.exists() else needs("uv")
 
 
-async def test_uv_runs_pytest_in_a_shared_environment_without_changing_it(place: Yard, at_home: Path) -> None:
+async def test_uv_runs_pytest_in_a_shared_environment_without_changing_it(place: SandboxScene, at_home: Path) -> None:
     packages = environment_with_pytest(place.checkout)
     project = '[project]\nname = "tiny"\nversion = "1"\nrequires-python = ">=3.11"\n'
     write(place.checkout, {**PASSING, "pyproject.toml": project})
@@ -106,7 +106,7 @@ async def test_uv_runs_pytest_in_a_shared_environment_without_changing_it(place:
 
 
 async def test_an_editable_install_uses_the_tree_and_not_the_checkout(
-    place: Yard, at_home: Path, tmp_path: Path
+    place: SandboxScene, at_home: Path, tmp_path: Path
 ) -> None:
     packages = environment_with_pytest(place.checkout)
     (packages / "tiny.pth").write_text(f"{place.checkout}/src\n")
@@ -165,14 +165,14 @@ worker.once('message', (n) => console.log(n, execFileSync('echo', ['child']).toS
 """
 
 
-async def test_node_runs_programs_and_workers(place: Yard) -> None:
+async def test_node_runs_programs_and_workers(place: SandboxScene) -> None:
     needs("node")
     write(place.checkout, {"main.mjs": WORKERS})
     assert await output(place.room(), "node main.mjs") == "42 child"
 
 
 @pytest.mark.sample(0)
-async def test_vitest_runs_with_shared_packages_without_changing_them(place: Yard, vitest: Path) -> None:
+async def test_vitest_runs_with_shared_packages_without_changing_them(place: SandboxScene, vitest: Path) -> None:
     write(place.checkout, VITEST)
     shutil.copytree(vitest, place.checkout / "node_modules", symlinks=True, copy_function=os.link)
     before = sorted(os.listdir(place.checkout / "node_modules"))
@@ -184,7 +184,7 @@ async def test_vitest_runs_with_shared_packages_without_changing_them(place: Yar
 # -- compiled languages --
 
 
-async def test_cargo_builds_and_tests_without_the_network(place: Yard, at_home: Path) -> None:
+async def test_cargo_builds_and_tests_without_the_network(place: SandboxScene, at_home: Path) -> None:
     needs("cargo")
     write(
         place.checkout,
@@ -198,7 +198,7 @@ async def test_cargo_builds_and_tests_without_the_network(place: Yard, at_home: 
     assert "1 passed" in await output(room, "cargo test --offline --lib")
 
 
-async def test_make_and_gcc_build_a_program_that_runs(place: Yard) -> None:
+async def test_make_and_gcc_build_a_program_that_runs(place: SandboxScene) -> None:
     for program in ("make", "gcc"):
         needs(program)
     write(
@@ -215,12 +215,16 @@ async def test_make_and_gcc_build_a_program_that_runs(place: Yard) -> None:
 
 
 @pytest.mark.parametrize("program", ["python3", "python", "cargo", "rustc", "node", "gcc", "make", "git"])
-async def test_a_program_has_the_same_version_inside_and_outside(place: Yard, at_home: Path, program: str) -> None:
+async def test_a_program_has_the_same_version_inside_and_outside(
+    place: SandboxScene, at_home: Path, program: str
+) -> None:
     needs(program)
     assert await output(place.room(), f"{program} --version") == plainly(place.checkout, [program, "--version"])
 
 
-async def test_version_managers_that_are_installed_find_their_toolchains_inside(place: Yard, at_home: Path) -> None:
+async def test_version_managers_that_are_installed_find_their_toolchains_inside(
+    place: SandboxScene, at_home: Path
+) -> None:
     questions = {"pyenv": "pyenv prefix", "cargo": "rustup which cargo", "git": "git --exec-path"}
     known = [question for program, question in questions.items() if usable(program)]
     for question in [question for question in known if usable(question.split()[0])]:
@@ -236,7 +240,7 @@ async def test_version_managers_that_are_installed_find_their_toolchains_inside(
     ],
 )
 async def test_a_shim_in_the_home_finds_its_toolchain(
-    place: Yard, home: Path, monkeypatch: pytest.MonkeyPatch, manager: str, shim: str, toolchain: str
+    place: SandboxScene, home: Path, monkeypatch: pytest.MonkeyPatch, manager: str, shim: str, toolchain: str
 ) -> None:
     tool = Path(shim).name
     write(home, {shim: f'#!/bin/sh\nexec "$HOME/{toolchain}" "$@"\n', toolchain: "#!/bin/sh\necho $0 99\n"})
@@ -251,7 +255,7 @@ async def test_a_shim_in_the_home_finds_its_toolchain(
 
 
 async def test_a_toolchain_in_the_home_is_visible_and_its_neighbours_are_not(
-    place: Yard, home: Path, monkeypatch: pytest.MonkeyPatch
+    place: SandboxScene, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools = home / ".nvm/versions/node/v99.1.0/bin"
     write(tools, {"node": "#!/bin/sh\necho v99.1.0 from $(dirname $0)\n"})
@@ -268,7 +272,7 @@ async def test_a_toolchain_in_the_home_is_visible_and_its_neighbours_are_not(
 
 
 async def test_an_installation_on_path_is_fully_visible_and_a_project_is_not(
-    place: Yard, home: Path, monkeypatch: pytest.MonkeyPatch
+    place: SandboxScene, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(home / "sdk", {"bin/tool": "#!/bin/sh\ncat $(dirname $0)/../lib/answer\n", "lib/answer": "42"})
     write(home / "work", {"bin/script": "#!/bin/sh\necho script\n", "lib/x": "x", ".git/HEAD": "x", "secret": "x"})
@@ -278,7 +282,7 @@ async def test_an_installation_on_path_is_fully_visible_and_a_project_is_not(
     assert await output(place.room(), "tool; echo; script; ls -A ~/work") == "42\nscript\nbin"
 
 
-async def test_credentials_within_a_toolchain_are_masked(place: Yard, home: Path) -> None:
+async def test_credentials_within_a_toolchain_are_masked(place: SandboxScene, home: Path) -> None:
     write(home / ".cargo", {"credentials.toml": "token", "config.toml": "[build]"})
     write(home / ".gradle", {"init.d/login.gradle": "token", "gradle.properties": "token"})
     reading = "cat ~/.cargo/* ~/.gradle/gradle.properties ~/.gradle/init.d/* 2>/dev/null || true"

@@ -281,7 +281,7 @@ async def test_attributes_cannot_hide_parts_of_a_patch(tmp_path: Path) -> None:
 # -- pins and disk space --
 
 
-async def forsaken(tmp_path: Path) -> tuple[Path, str]:
+async def abandoned_store(tmp_path: Path) -> tuple[Path, str]:
     """A repository whose store has a commit that the user has deleted since."""
     root = repository(tmp_path / "r")
     write(root, {"big": os.urandom(100_000)})
@@ -297,7 +297,7 @@ async def forsaken(tmp_path: Path) -> tuple[Path, str]:
 
 
 async def test_kept_objects_survive_every_cleanup_and_are_removed_when_released(tmp_path: Path) -> None:
-    root, doomed = await forsaken(tmp_path)
+    root, doomed = await abandoned_store(tmp_path)
     async with opened(root, tmp_path / "state") as store:
         await store.keep("sessions/7/base", doomed)
         await store.tidy()
@@ -310,7 +310,7 @@ async def test_kept_objects_survive_every_cleanup_and_are_removed_when_released(
 
 
 async def test_the_cleanup_removes_only_packs_that_the_user_no_longer_has(tmp_path: Path) -> None:
-    root, _ = await forsaken(tmp_path)
+    root, _ = await abandoned_store(tmp_path)
     history(root)
     git(root, "gc", "--quiet")
     async with opened(root, tmp_path / "state") as store:

@@ -26,11 +26,11 @@ from donewhen.engines.external.agent_events import (
     AgentTurn,
 )
 from donewhen.engines.external.streams import reader
-from fake_agent.voices import VOICES
+from fake_agent.outputs import OUTPUTS
 
 AGENT = str(Path(fake_agent.__file__).parent)
-SHAPES = sorted(VOICES)
-TELLING = sorted(set(VOICES) - {"plain"})
+SHAPES = sorted(OUTPUTS)
+TELLING = sorted(set(OUTPUTS) - {"plain"})
 
 
 def command(script: Any, *options: str) -> list[str]:

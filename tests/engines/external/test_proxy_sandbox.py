@@ -22,7 +22,7 @@ from donewhen.workspace.process.command import Finished
 from donewhen.workspace.sandbox.guest import Guest, InnerPort
 from donewhen.workspace.sandbox.sandbox import SandboxConfig, TreeSandbox
 from needs import needs
-from workspace.rooms import Yard, output, run, yard
+from workspace.sandbox_scenes import SandboxScene, output, run, sandbox_scene
 
 pytestmark = pytest.mark.anyio
 PROXY, GATEWAY = 4801, 4802
@@ -33,12 +33,12 @@ CURL = "curl -sS --max-time 20"
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncGenerator[Yard]:
-    async with yard(tmp_path) as found:
+async def place(tmp_path: Path) -> AsyncGenerator[SandboxScene]:
+    async with sandbox_scene(tmp_path) as found:
         yield found
 
 
-def with_proxy(place: Yard, rules: Rules, log: list[ConnectionLog], network: bool = False) -> TreeSandbox:
+def with_proxy(place: SandboxScene, rules: Rules, log: list[ConnectionLog], network: bool = False) -> TreeSandbox:
     async def serve(listener: socket.socket) -> None:
         await serve_proxy(listener, rules, log.append)
 
@@ -50,7 +50,7 @@ def printed(finished: Finished) -> str:
     return finished.stdout.whole().decode("utf-8", "replace")
 
 
-async def test_an_agent_reaches_a_named_endpoint_and_gets_a_reason_for_another(place: Yard) -> None:
+async def test_an_agent_reaches_a_named_endpoint_and_gets_a_reason_for_another(place: SandboxScene) -> None:
     needs("curl")
     log: list[ConnectionLog] = []
     async with a_host() as host, a_host() as other:
@@ -64,7 +64,7 @@ async def test_an_agent_reaches_a_named_endpoint_and_gets_a_reason_for_another(p
     assert [one.verdict for one in log] == ["allowed", "refused", "refused"]
 
 
-async def test_an_agent_talks_to_its_model_without_holding_the_key(place: Yard) -> None:
+async def test_an_agent_talks_to_its_model_without_holding_the_key(place: SandboxScene) -> None:
     needs("curl")
     log: list[RequestLog] = []
     echo = Echo()
@@ -98,7 +98,7 @@ WITHOUT_PROXY = {
 
 
 @pytest.mark.parametrize("attack", WITHOUT_PROXY)
-async def test_without_the_proxy_there_is_no_route(place: Yard, attack: str) -> None:
+async def test_without_the_proxy_there_is_no_route(place: SandboxScene, attack: str) -> None:
     with socket.create_server(("0.0.0.0", 0)) as daemon:
         command = WITHOUT_PROXY[attack].format(port=daemon.getsockname()[1], address=own_address())
         everything_allowed = Rules(anything_public=True)
@@ -112,13 +112,13 @@ async def test_without_the_proxy_there_is_no_route(place: Yard, attack: str) -> 
 
 
 @pytest.mark.parametrize("attack", ["another program", "a socket of the shell", "the address of the machine"])
-async def test_with_the_network_of_the_machine_the_same_attempt_succeeds(place: Yard, attack: str) -> None:
+async def test_with_the_network_of_the_machine_the_same_attempt_succeeds(place: SandboxScene, attack: str) -> None:
     async with serving_tcp(Host().handle, address="0.0.0.0") as port:
         command = WITHOUT_PROXY[attack].format(port=port, address=own_address())
         assert (await run(place.room(SandboxConfig(network=True)), command)).ok
 
 
-async def test_a_broken_proxy_stops_the_agent_and_opens_nothing(place: Yard) -> None:
+async def test_a_broken_proxy_stops_the_agent_and_opens_nothing(place: SandboxScene) -> None:
     """The log breaks with the first connection; the caller gets the error, and the agent is stopped."""
 
     def broken(entry: ConnectionLog) -> None:
@@ -134,7 +134,7 @@ async def test_a_broken_proxy_stops_the_agent_and_opens_nothing(place: Yard) -> 
     assert not (place.upper / "reached").exists()
 
 
-async def test_an_ended_proxy_refuses_connections(place: Yard) -> None:
+async def test_an_ended_proxy_refuses_connections(place: SandboxScene) -> None:
     async def serve_one(listener: socket.socket) -> None:
         with anyio.move_on_after(0):
             await serve_proxy(listener, Rules(anything_public=True), lambda _: None)

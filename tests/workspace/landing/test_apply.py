@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from landing_yard import commit_of, is_sound, status, store_of, work
+from landing_work import commit_of, is_sound, status, store_of, work
 
 from donewhen.errors import BadInput
 from donewhen.workspace.git.landing.apply import apply_to_checkout, refuse_to_apply

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from landing_yard import is_sound, status
+from landing_work import is_sound, status
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.workspace.beneath import Root

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from landing_yard import commit_of, has, is_sound, store_of, work
+from landing_work import commit_of, has, is_sound, store_of, work
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.workspace.git.landing.branches import move_branch

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from landing_yard import AT, commit_of, is_sound, store_of, work
+from landing_work import AT, commit_of, is_sound, store_of, work
 
 from donewhen.workspace.git.landing.branches import move_branch
 from donewhen.workspace.git.landing.commits import commit_for, identity, stamp

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from landing_yard import commit_of, store_of, work
+from landing_work import commit_of, store_of, work
 
 from donewhen.workspace.git.landing.apply import apply_to_checkout
 from donewhen.workspace.git.landing.branches import hold_branch, move_branch, remove_branch

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from landing_yard import store_of
+from landing_work import store_of
 
 from donewhen.workspace.git.landing import git_config
 from donewhen.workspace.git.landing.commits import identity

@@ -4,7 +4,7 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 
 import pytest
-from landing_yard import status
+from landing_work import status
 
 from donewhen.errors import BadInput
 from donewhen.workspace.git.landing.branches import hold_branch, move_branch, remove_branch, tip, worktrees_on

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from landing_yard import commit_of, is_sound, store_of, work
+from landing_work import commit_of, is_sound, store_of, work
 
 from donewhen.workspace.git.landing.apply import apply_to_checkout
 from donewhen.workspace.git.landing.branches import move_branch, remove_branch

@@ -17,7 +17,7 @@ IMPORTED = (
 
 
 @contextlib.contextmanager
-def code_for_everybody(modules: Iterable[Path] = ()) -> Generator[Path]:
+def world_readable_code(modules: Iterable[Path] = ()) -> Generator[Path]:
     """Make a directory with donewhen, the packages that it needs, and these modules."""
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="code-") as name:
         code = Path(name)

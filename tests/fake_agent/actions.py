@@ -14,17 +14,17 @@ POLL_SECS = 0.05
 FETCH_SECS = 5.0
 
 
-class Ears:
+class InputWatcher:
     """Whoever may be told to stop while a command runs; nobody, but for a protocol."""
 
     interrupted = False
 
     @property
-    def listens_on(self) -> list[int]:
+    def descriptors(self) -> list[int]:
         """Descriptors that may bring it."""
         return []
 
-    def listen(self) -> None:
+    def read_input(self) -> None:
         """Called when one of them is readable."""
 
 
@@ -38,7 +38,7 @@ def put_line(text: str) -> None:
     put(text.encode() + b"\n")
 
 
-def run(command: str, ears: Ears) -> tuple[int, str]:
+def run(command: str, watcher: InputWatcher) -> tuple[int, str]:
     """A shell command in a session of its own, as the shells of real agents are; its exit code and its output."""
     reading, writing = os.pipe()
     actions = [
@@ -52,14 +52,14 @@ def run(command: str, ears: Ears) -> tuple[int, str]:
     while True:
         # Whoever stays behind may hold the pipe open, so its end is not waited for once the command has ended.
         ended, status = os.waitpid(pid, os.WNOHANG)
-        ready, _, _ = select.select([reading, *ears.listens_on], [], [], 0 if ended else POLL_SECS)
+        ready, _, _ = select.select([reading, *watcher.descriptors], [], [], 0 if ended else POLL_SECS)
         if reading in ready and (piece := os.read(reading, 1 << 16)):
             output = (output + piece)[-OUTPUT_BYTES:]
         elif ended:
             break
         if set(ready) - {reading} and not ended:
-            ears.listen()
-        if ears.interrupted and not ended:
+            watcher.read_input()
+        if watcher.interrupted and not ended:
             os.killpg(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             status = signal.SIGKILL
@@ -104,16 +104,16 @@ def fetched(url: str) -> tuple[bool, str]:
     from http.client import HTTPException
     from urllib.request import ProxyHandler, build_opener
 
-    told: list[str] = []
+    lines: list[str] = []
     reached = False
     for way, proxies in (("direct", ProxyHandler({})), ("proxy", ProxyHandler())):
         try:
             with build_opener(proxies).open(url, timeout=FETCH_SECS) as answer:
-                told.append(f"{way}: {answer.status} {answer.read(400).decode('utf-8', 'replace')}")
+                lines.append(f"{way}: {answer.status} {answer.read(400).decode('utf-8', 'replace')}")
                 reached = True
         except (OSError, ValueError, HTTPException) as error:
-            told.append(f"{way}: {type(error).__name__}: {error}")
-    return reached, "\n".join(told)
+            lines.append(f"{way}: {type(error).__name__}: {error}")
+    return reached, "\n".join(lines)
 
 
 def tools_of(url: str) -> tuple[bool, str]:
@@ -141,5 +141,5 @@ def _mcp(url: str, message: dict[str, Any], session: str) -> tuple[Any, str]:
     with urlopen(request, timeout=FETCH_SECS) as answer:
         body = answer.read().decode()
         data = [line[5:] for line in body.splitlines() if line.startswith("data:")]
-        said = data[-1] if data else body
-        return json.loads(said) if said.strip() else None, answer.headers.get("Mcp-Session-Id", session)
+        payload = data[-1] if data else body
+        return json.loads(payload) if payload.strip() else None, answer.headers.get("Mcp-Session-Id", session)

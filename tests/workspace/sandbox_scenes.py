@@ -20,7 +20,7 @@ PATIENCE_SECS = 120.0
 
 
 @dataclass(frozen=True)
-class Yard:
+class SandboxScene:
     """A checkout and the directories of its tree's layers."""
 
     checkout: Path
@@ -70,7 +70,7 @@ class Yard:
 
 
 @contextlib.asynccontextmanager
-async def yard(directory: Path) -> AsyncGenerator[Yard]:
+async def sandbox_scene(directory: Path) -> AsyncGenerator[SandboxScene]:
     """An empty checkout below `directory`, on a machine with full isolation."""
     checkout, state = directory / "checkout", directory / "state"
     checkout.mkdir()
@@ -79,7 +79,7 @@ async def yard(directory: Path) -> AsyncGenerator[Yard]:
         found = await probe(launcher, state)
         if found.level is not Level.BUBBLEWRAP or not found.overlay:
             leave_out("bubblewrap with layers")
-        yield Yard(checkout, state, launcher, found)
+        yield SandboxScene(checkout, state, launcher, found)
     for work in state.glob("*/work/work"):
         work.chmod(0o700)
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 
 @contextmanager
-def answering(*words: str) -> Generator[int]:
+def serve_replies(*words: str) -> Generator[int]:
     """Start the server for the time of the block, and return its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 

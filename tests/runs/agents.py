@@ -8,7 +8,7 @@ from typing import Any
 
 from fake_agent.packed import pack
 from repositories import write
-from runs.scenes import Run, told
+from runs.scenes import Run, run_json
 
 
 def configure(text: str) -> None:
@@ -18,17 +18,17 @@ def configure(text: str) -> None:
     place.write_text(text)
 
 
-def employ(command: str, name: str = "hand", more: str = "") -> str:
+def configure_agent(command: str, name: str = "hand", more: str = "") -> str:
     """An agent that is this command; return its engine name."""
     configure(f"{more}\n[agent.{name}]\ncommand = {json.dumps(command)}\n")
     return f"external:{name}"
 
 
-def run_with(
+def run_with_engine(
     repo: Path, engine: str, *options: str, intent: str = "say right", env: Mapping[str, str] | None = None
 ) -> Run:
     """`donewhen run … --json` without a model of ours."""
-    return told(repo, "run", intent, "--engine", engine, "--json", *options, env={**NO_KEYS, **(env or {})})
+    return run_json(repo, "run", intent, "--engine", engine, "--json", *options, env={**NO_KEYS, **(env or {})})
 
 
 NO_KEYS: dict[str, str] = dict.fromkeys(

@@ -26,7 +26,7 @@ SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Yard:
+class CheatWorkspace:
     root: Path
     """A directory of this worker; everything below it is made here."""
     path: str
@@ -135,10 +135,10 @@ def put(tree: Path, files: Tree) -> None:
             (tree / name).chmod(0o755)
 
 
-def make_yard(root: Path) -> Yard:
+def make_workspace(root: Path) -> CheatWorkspace:
     box = toolbox(root / "toolbox")
     places = [str(box / "bin"), *toolchain("rustc"), str(Path(sys.executable).resolve().parent), *SYSTEM]
-    return Yard(root, ":".join(dict.fromkeys(places)))
+    return CheatWorkspace(root, ":".join(dict.fromkeys(places)))
 
 
 @functools.cache

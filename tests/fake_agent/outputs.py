@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fake_agent.deeds import Ears, put_line
+from fake_agent.actions import InputWatcher, put_line
 
 MODEL = "fake-model"
 NOTHING: Mapping[str, int] = {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0}
@@ -24,19 +24,19 @@ class Use(NamedTuple):
     given: Mapping[str, Any]
 
 
-class Voice:
+class AgentOutput:
     """Prints its words as they are, and keeps what every voice has to know. Each say and each call is a turn."""
 
     def __init__(self, conversation: str, task: str) -> None:
         self.conversation = conversation
         self.task = task
         self.mcp_url = ""
-        self.ears = Ears()
+        self.watcher = InputWatcher()
         self.usage: Mapping[str, Any] = {}
-        self.begin_again()
+        self.reset()
         self.begin()
 
-    def begin_again(self) -> None:
+    def reset(self) -> None:
         """Nothing said, nothing used, not ended."""
         self.total: dict[str, int] = dict(NOTHING)
         self.usd = 0.0
@@ -106,7 +106,7 @@ def emit(type: str, **fields: Any) -> None:
     put_line(json.dumps({"type": type, **fields}))
 
 
-class Claude(Voice):
+class Claude(AgentOutput):
     def begin(self) -> None:
         told = {"cwd": ".", "tools": ["shell", "write"], "mcp_servers": [], "permissionMode": "acceptEdits"}
         emit("system", subtype="init", session_id=self.conversation, model=MODEL, **told)
@@ -169,7 +169,7 @@ def _claude_sums(used: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-class Codex(Voice):
+class Codex(AgentOutput):
     def begin(self) -> None:
         emit("thread.started", thread_id=self.conversation)
         emit("turn.started")
@@ -208,7 +208,7 @@ class Codex(Voice):
         emit("turn.completed", usage={**usage, "output_tokens": total["output"]})
 
 
-class Gemini(Voice):
+class Gemini(AgentOutput):
     def begin(self) -> None:
         emit("init", session_id=self.conversation, model=MODEL)
         emit("message", role="user", content=self.task)
@@ -244,7 +244,7 @@ class Gemini(Voice):
         return {**sums, "duration_ms": 1, "tool_calls": self.turns, "models": {MODEL: sums}}
 
 
-class Opencode(Voice):
+class Opencode(AgentOutput):
     def _emit(self, type: str, part: Mapping[str, Any]) -> None:
         emit(type, timestamp=1, sessionID=self.conversation, part={"sessionID": self.conversation, **part})
 
@@ -277,7 +277,7 @@ class Opencode(Voice):
         emit("error", timestamp=1, sessionID=self.conversation, error={"name": name, "data": data})
 
 
-class Copilot(Voice):
+class Copilot(AgentOutput):
     def _told(self, text: str, calls: list[dict[str, Any]]) -> None:
         used = self.turn(text)
         turn = {"turnId": str(self.turns)}
@@ -312,7 +312,7 @@ class Copilot(Voice):
         emit("result", sessionId=self.conversation, exitCode=code, usage={"premiumRequests": 0})
 
 
-class Pi(Voice):
+class Pi(AgentOutput):
     def begin(self) -> None:
         emit("session", version=3, id=self.conversation, cwd=".")
         emit("agent_start")
@@ -353,8 +353,8 @@ class Pi(Voice):
         emit("agent_end", messages=[])
 
 
-VOICES: Mapping[str, type[Voice]] = {
-    "plain": Voice,
+OUTPUTS: Mapping[str, type[AgentOutput]] = {
+    "plain": AgentOutput,
     "claude": Claude,
     "codex": Codex,
     "gemini": Gemini,
