@@ -98,7 +98,11 @@ class Conversation:
                 self.snapshots[begun.call_id] = begun.snapshot
                 self.last_snapshot = begun.snapshot
             case CallResultNote.KIND:
-                self._apply_result(CallResultNote.load(note.body))
+                result = CallResultNote.load(note.body)
+                call = next(call for call in self.unanswered if call.id == result.call_id)
+                self.repeated.count(call, result.failed)
+                self.claim = result.claim or self.claim
+                self._answer(ToolAnswer(call.id, call.name, result.text, result.ok))
             case _:
                 pass  # written by a later version
 
@@ -136,12 +140,6 @@ class Conversation:
         self.messages.append(Assistant(NO_TEXT) if empty else Assistant(reply.text, reply.calls, reply.raw))
         if reply.stop == "length" and not reply.calls:
             self.messages.append(User(CUT_OFF))
-
-    def _apply_result(self, result: CallResultNote) -> None:
-        call = next(call for call in self.unanswered if call.id == result.call_id)
-        self.repeated.count(call, result.failed)
-        self.claim = result.claim or self.claim
-        self._answer(ToolAnswer(call.id, call.name, result.text, result.ok))
 
     def _answer(self, answer: ToolAnswer) -> None:
         assert self.last_reply is not None

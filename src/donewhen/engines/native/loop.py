@@ -161,7 +161,11 @@ class NativeRound:
         for calls in _concurrent_groups(self.conversation.unanswered, self.tool_context):
             outputs = [_not_run(call) for call in calls] if self.conversation.claim else await self._run(calls)
             for call, output in zip(calls, outputs, strict=True):
-                self._record_output(call, output)
+                warning = self._repeat_warning(call, output)
+                text = clipped(self.job.redact(output.text), MOST_BYTES - len(warning)) + warning
+                result = CallResultNote(call.id, text, output.ok, output.failed, output.claim)
+                event = ToolResult(id=call.id, tool=call.name, ok=output.ok, preview=preview(text))
+                self._write(result, *output.events, event)
 
     async def _run(self, calls: Sequence[Call]) -> Sequence[ToolOutput]:
         """Run one call, or several read-only calls concurrently."""
@@ -196,13 +200,6 @@ class NativeRound:
     async def _base_tree(self) -> str:
         maker = self.job.maker
         return await maker.trees.store.tree_of(maker.tree.facts.base)
-
-    def _record_output(self, call: Call, output: ToolOutput) -> None:
-        warning = self._repeat_warning(call, output)
-        text = clipped(self.job.redact(output.text), MOST_BYTES - len(warning)) + warning
-        result = CallResultNote(call.id, text, output.ok, output.failed, output.claim)
-        event = ToolResult(id=call.id, tool=call.name, ok=output.ok, preview=preview(text))
-        self._write(result, *output.events, event)
 
     def _repeat_warning(self, call: Call, output: ToolOutput) -> str:
         times = self.conversation.repeated.times_with(call) if output.failed else 0

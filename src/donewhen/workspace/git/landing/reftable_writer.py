@@ -109,7 +109,8 @@ def _block(kind: bytes, entries: Sequence[Entry], before: int) -> bytes:
     """Return a block. `before` is the length of the file header, which counts as a part of the first block."""
     records, full, previous = b"", list[int](), b""
     for number, (key, record_kind, fields) in enumerate(entries):
-        shared = _shared_length(previous, key) if number % RESTART_EVERY else 0
+        differing = (at for at, (a, b) in enumerate(zip(previous, key, strict=False)) if a != b)
+        shared = next(differing, min(len(previous), len(key))) if number % RESTART_EVERY else 0
         if not shared:
             full.append(before + 4 + len(records))
         records += _number(shared) + _number((len(key) - shared) << 3 | record_kind) + key[shared:] + fields
@@ -117,10 +118,6 @@ def _block(kind: bytes, entries: Sequence[Entry], before: int) -> bytes:
     records += b"".join(offset.to_bytes(3) for offset in full) + len(full).to_bytes(2)
     length = before + 4 + len(records)
     return kind + length.to_bytes(3) + (zlib.compress(records, 9) if kind == LOGS else records)
-
-
-def _shared_length(one: bytes, other: bytes) -> int:
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _log_entry(record: LogRecord) -> Entry:
