@@ -22,8 +22,7 @@ EVERYWHERE = ("src", "tests", "bench")
 LONGEST_FILE = {"src": 500, "bench": 500, "tests": 600}
 LONGEST_FUNCTION = 80
 FUNCTION_UNDER, FUNCTION_SHARE = 40, 0.95
-METHODS_UNDER = 21
-PARAMETERS_UNDER = 8
+METHODS_UNDER, PARAMETERS_UNDER, FRAGMENT_UNDER = 21, 8, 6
 SHORTEST_FIRST_SENTENCE = 20
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "core", "shared", "helpers", "misc"}
 
@@ -50,6 +49,8 @@ ONE_PER_MODULE = {"Stream": "src/donewhen/engines/external/streams/"}
 """Class name → directory in which every module has a class of that name, because it is found by this name."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Block = Function | ast.ClassDef | ast.If | ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Try
+Repeated = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,51 @@ def too_many_parameters(file: File) -> Iterator[str]:
         taken = [each for each in given if each.arg not in ("self", "cls")]
         if len(taken) >= PARAMETERS_UNDER:
             yield f"{name} takes {len(taken)} parameters"
+
+
+def fragment(file: File) -> Iterator[str]:
+    """A private function that is called once, with a straight body of fewer than six lines, belongs into its caller,
+    where its statements can stand at the place of the call and the caller stays under 40 lines."""
+    above = {child: node for _, node in file.nodes for child in ast.iter_child_nodes(node)}
+    uses: dict[str, list[ast.AST]] = {}
+    for _, node in file.nodes:
+        if isinstance(node, ast.Name | ast.Attribute):
+            uses.setdefault(node.id if isinstance(node, ast.Name) else node.attr, []).append(node)
+    for name, function in file.functions:
+        used, statements = uses.get(function.name, []), body(function)
+        call = above.get(used[0]) if len(used) == 1 and is_private_and_straight(function) else None
+        if isinstance(call, ast.Call) and call.func is used[0]:
+            caller = caller_that_takes(statements, call, above)
+            size = (statements[-1].end_lineno or 0) - statements[0].lineno + 1
+            if caller not in (None, function) and size < FRAGMENT_UNDER and length(caller) + size < FUNCTION_UNDER:
+                yield f"{name} has {size} lines and is called in {caller.name} only"
+
+
+def body(function: Function) -> list[ast.stmt]:
+    return function.body[1:] if ast.get_docstring(function) is not None else function.body
+
+
+def is_private_and_straight(function: Function) -> bool:
+    """Return False for a function that answers True or False: its name is easier to read than its statements."""
+    is_private = function.name.startswith("_") and not function.name.startswith("__")
+    is_question = function.returns is not None and ast.unparse(function.returns) == "bool"
+    is_generator = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))
+    is_straight = bool(body(function)) and not any(
+        isinstance(statement, Block | ast.Match) for statement in body(function)
+    )
+    return is_private and is_straight and not is_question and not is_generator and not function.decorator_list
+
+
+def caller_that_takes(statements: list[ast.stmt], call: ast.Call, above: dict[ast.AST, ast.AST]) -> Function | None:
+    """Return the caller if its call can be replaced: one expression goes anywhere, statements only for a whole one."""
+    node = above[above[call]] if isinstance(above[call], ast.Await) else above[call]
+    if len(statements) > 1 and not isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return):
+        return None
+    while not isinstance(node, Function):
+        if node not in above or isinstance(node, Repeated):
+            return None
+        node = above[node]
+    return node
 
 
 def no_opening_docstring(file: File) -> Iterator[str]:
@@ -287,6 +333,10 @@ def class_of(methods: int) -> str:
     return "class C:\n" + "".join(f"    def m{n}(self): ...\n" for n in range(methods))
 
 
+def called_once(head: str, *statements: str, use: str = "    x = _f()\n") -> str:
+    return f"{head}\n" + "".join(f"    {statement}\n" for statement in statements) + f"def g():\n{use}"
+
+
 def fields(count: int, decorator: str) -> str:
     return f"@{decorator}\nclass C:\n" + "".join(f"    f{n}: int\n" for n in range(count))
 
@@ -348,6 +398,31 @@ RULES = [
             "def f(a, b, c, d, e, f, *, g): ...",
             "class C:\n    def m(self, a, b, c, d, e, f, g): ...",
             "def f(a, *many, **named): ...",
+        ),
+    ),
+    Rule(
+        "no private fragment is apart from its only caller",
+        fragment,
+        ("src",),
+        catches=snippets(
+            called_once("def _f():", '"""What it is."""', "a = 1", "b = 2", "c = 3", "d = 4", "return a"),
+            called_once("def _f():", "return 1", use="    if x > _f():\n        return 2\n"),
+            called_once("async def _f():", "a = 1", "return a", use="    async def h():\n        return await _f()\n"),
+            "class C:\n    def _f(self):\n        return 1\n    def g(self):\n        return self._f()\n",
+            called_once("def _f():", "return 1", use="    x = 1\n" * 36 + "    _f()\n"),
+        ),
+        lets_pass=snippets(
+            called_once("def f():", "return 1", use="    x = f()\n"),
+            called_once("def _f():", "return 1", use="    x = _f() + _f()\n"),
+            called_once("def _f():", "return 1", use="    x = map(_f, y)\n"),
+            called_once("def _f():", "a = 1", "b = 2", "c = 3", "d = 4", "e = 5", "return a"),
+            *(called_once("def _f():", one) for one in ("if a: return 1", "yield 1")),
+            called_once("def _f() -> bool:", "return a > b"),
+            called_once("@cache\ndef _f():", "return 1"),
+            called_once("def _f():", "a = 1", "return a", use="    if x > _f():\n        return 2\n"),
+            called_once("def _f():", "return 1", use="    x = [_f() for _ in y]\n"),
+            called_once("def _f():", "return 1", use="    x = 1\n" * 37 + "    _f()\n"),
+            "def _f():\n    return _f()\n",
         ),
     ),
     Rule(
