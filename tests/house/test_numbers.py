@@ -27,11 +27,11 @@ SHORTEST_FIRST_SENTENCE = 20
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "common", "core", "shared", "helpers", "misc"}
 
 BROAD_EXCEPTS = {
-    "src/donewhen/engines/foreman/run_workers.py::_boundary": (
+    "src/donewhen/engines/foreman/run_workers.py::_contain_failure": (
         "the boundary to one of several workers: whatever breaks in it, the others go on, and an event says why"
     ),
-    "src/donewhen/engines/foreman/run_workers.py::WorkerPool._attempt": (
-        "whatever an engine raises is raised on, but past the group in which its silence is listened to"
+    "src/donewhen/engines/foreman/run_workers.py::WorkerPool._run_engine": (
+        "whatever an engine raises is raised again, outside the group that watches its silence"
     ),
     "src/donewhen/session/loop/round.py::_attempt": (
         "the engine boundary: whatever breaks in an engine, its work is judged all the same, and an event says why"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from donewhen.engines.external.engine import InvocationBegun, InvocationEnded
 from donewhen.engines.foreman.engine import ApprovedNote, FarmedNote, PassedOverNote, SaidNote
 from donewhen.engines.foreman.plan_request import PlanChangeNote, PlanNote, RejectedPlanNote
-from donewhen.engines.foreman.progress import Again, GatedNote, LevelResult, WorkedNote
+from donewhen.engines.foreman.progress import GatedNote, LevelResult, Retry, WorkedNote
 from donewhen.engines.interface import NoChange
 from donewhen.engines.native.notes import (
     CallBegunNote,
@@ -50,7 +50,7 @@ ENGINES = {
 NOT_RECORDED: list[type[Stored]] = [TurnFailedNote, RejectedDraft, IgnoredEdits, PassedOverNote, RejectedPlanNote]
 INSIDE: list[type[Stored]] = [
     CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts, NoChange, ShownHint, Call, Reply, Usage, Plan,
-    PlanItem, Evaluation, Finding, Again,
+    PlanItem, Evaluation, Finding, Retry,
 ]  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def test_a_note_that_lacks_keys_has_defaults() -> None:
     assert (failed.usage, failed.cost_usd, turn.reply) == (Usage(), None, Reply())
     ended = InvocationEnded.load({"iteration": 1, "end": "died"})
     assert (ended.usage, ended.exit_code, ended.stopped_for, ended.conversation) == (Usage(), None, "", "")
-    assert LevelResult.load({"round": 1, "name": "level 0"}).again == ()
+    assert LevelResult.load({"round": 1, "name": "level 0"}).retries == ()
 
 
 def test_a_recorded_failure_of_a_model_is_the_same_failure() -> None:

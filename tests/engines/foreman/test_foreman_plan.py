@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from donewhen.engines.foreman.subtask_plan import (
     LONGEST_PROMPT,
+    MOST_ISSUES,
     MOST_SUBTASKS,
-    MOST_TOLD,
     SubtaskPlan,
     SymbolRef,
     plan_in,
@@ -271,7 +271,7 @@ def test_a_single_session_is_preferred_if_nothing_can_run_in_parallel() -> None:
 def test_all_issues_are_reported_together_and_very_many_are_counted() -> None:
     assert len(issues_of(subtask("", "a.py"), subtask("b"), subtask("c", "x.py"), subtask("d", "x.py"))) == 3
     told = issues_of(*(subtask(f"s{number}") for number in range(50)))
-    assert len(told) == MOST_TOLD + 1
+    assert len(told) == MOST_ISSUES + 1
     assert told[-1] == "and 30 more"
 
 

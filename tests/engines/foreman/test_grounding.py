@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from donewhen.engines.foreman.plan_check import ungrounded
-from donewhen.engines.foreman.subtask_plan import MOST_TOLD, plan_of
+from donewhen.engines.foreman.plan_check import repository_issues
+from donewhen.engines.foreman.subtask_plan import MOST_ISSUES, plan_of
 from donewhen.syntax.grammar import MOST_BYTES
 from donewhen.union.parser_client import BOOTED, ParserClient
 from donewhen.workspace.sandbox import level
@@ -48,7 +48,7 @@ async def issues_in(root: Path, *subtasks: dict[str, Any], boot: str = BOOTED) -
     async with opened(root, root.parent / "store") as store:
         probe = await level.recorded_probe(store.bare.launcher, state_root(os.environ))
         reader = ParserClient(store.bare.launcher, probe, boot)
-        found = await ungrounded(plan_of(told), git(root, "rev-parse", "main^{tree}"), store, reader)
+        found = await repository_issues(plan_of(told), git(root, "rev-parse", "main^{tree}"), store, reader)
     assert all(issue.isprintable() for issue in found)
     return found, reader.processes
 
@@ -223,9 +223,9 @@ async def test_a_write_to_a_path_that_cannot_be_a_file_is_an_issue(tmp_path: Pat
 
 
 async def test_very_many_issues_are_counted_and_every_subtask_is_named(tmp_path: Path) -> None:
-    lost = [subtask(f"s{number}", f"src/{number}.py", reads=("lib/shop.py",)) for number in range(MOST_TOLD + 5)]
+    lost = [subtask(f"s{number}", f"src/{number}.py", reads=("lib/shop.py",)) for number in range(MOST_ISSUES + 5)]
     found = await issues(tmp_path, *lost)
-    assert len(found) == MOST_TOLD + 1
+    assert len(found) == MOST_ISSUES + 1
     assert found[0].startswith("'s0' reads lib/shop.py")
     assert found[-1] == "and 5 more"
 

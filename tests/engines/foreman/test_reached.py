@@ -10,28 +10,28 @@ from donewhen.union.reasons import Reason
 
 def step(*kept: str, accepted: tuple[str, ...] = (), **missing: str) -> LevelResult:
     return LevelResult(
-        round=1, name="level 0", tree="new", kept=kept, accepted=(*kept, *accepted), missing=missing, again=()
+        round=1, name="level 0", tree="new", kept=kept, accepted=(*kept, *accepted), missing=missing, retries=()
     )
 
 
 def test_a_rejected_union_is_distinguished_from_no_accepted_patch() -> None:
     rejected, nothing, something = Progress("base"), Progress("base"), Progress("base")
-    rejected.take(step(accepted=("a",), a="no union with it was proven", b="changes nothing"))
-    nothing.take(step(a="changes nothing"))
-    something.take(step("a", b="changes nothing"))
-    assert rejected.why_not() == ("union_rejected", "a: no union with it was proven; b: changes nothing")
-    assert nothing.why_not() == ("nothing_accepted", "a: changes nothing")
-    assert (something.why_not(), something.tree, rejected.tree) == (None, "new", "base")
+    rejected.add(step(accepted=("a",), a="no union with it was proven", b="changes nothing"))
+    nothing.add(step(a="changes nothing"))
+    something.add(step("a", b="changes nothing"))
+    assert rejected.decline_reason() == ("union_rejected", "a: no union with it was proven; b: changes nothing")
+    assert nothing.decline_reason() == ("nothing_accepted", "a: changes nothing")
+    assert (something.decline_reason(), something.tree, rejected.tree) == (None, "new", "base")
 
 
 def test_a_later_success_removes_a_failure_and_two_failures_keep_both_reasons() -> None:
-    reached = Progress("base")
-    reached.take(step("a", b="broke c", c="strays"))
-    reached.take(step("b"))
-    reached.take(step(c="strays again"))
-    assert reached.inside == ["a", "b"]
-    assert reached.missing == {"c": "strays; retried: strays again"}
-    assert reached.summary(3) == "2 of 3 subtasks are in: a, b; left out: c: strays; retried: strays again"
+    progress = Progress("base")
+    progress.add(step("a", b="broke c", c="strays"))
+    progress.add(step("b"))
+    progress.add(step(c="strays again"))
+    assert progress.included == ["a", "b"]
+    assert progress.missing == {"c": "strays; retried: strays again"}
+    assert progress.summary(3) == "2 of 3 subtasks are in: a, b; left out: c: strays; retried: strays again"
 
 
 def refused(*reasons: Reason) -> United:
@@ -51,8 +51,10 @@ def refused(*reasons: Reason) -> United:
 
 
 def told_to_b(*reasons: Reason, held_out: str) -> str:
-    result = LevelResult.from_union(refused(*reasons), frozenset({held_out}), stands=False, round=1, name="level 0")
-    return result.again[0].why
+    result = LevelResult.from_union(
+        refused(*reasons), frozenset({held_out}), has_earlier_work=False, round=1, name="level 0"
+    )
+    return result.retries[0].why
 
 
 def test_a_held_out_check_is_hidden_even_if_the_text_does_not_name_it() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from donewhen.engines.foreman.run_workers import Heard, PatientAsker
+from donewhen.engines.foreman.run_workers import PausingAsker, WatchedNotebook
 from donewhen.engines.interface import Note
 from donewhen.events import Event
 
@@ -38,16 +38,16 @@ class Slow:
 
 async def test_a_worker_waiting_for_a_person_is_kept_and_a_silent_one_is_stopped() -> None:
     over = anyio.Event()
-    waits, silent = Heard(Silent()), Heard(Silent())
+    waits, silent = WatchedNotebook(Silent()), WatchedNotebook(Silent())
     waiting, given_up = anyio.CancelScope(), anyio.CancelScope()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(waits.silence, 0.05, waiting)
+        tasks.start_soon(waits.cancel_when_silent, 0.05, waiting)
 
         async def listen() -> None:
-            await silent.silence(0.2, given_up)
+            await silent.cancel_when_silent(0.2, given_up)
             over.set()
 
         tasks.start_soon(listen)
-        assert await PatientAsker(Slow(over), waits).ask("q", "may I?") == "q: may I?"
+        assert await PausingAsker(Slow(over), waits).ask("q", "may I?") == "q: may I?"
         tasks.cancel_scope.cancel()
     assert (waiting.cancel_called, given_up.cancel_called) == (False, True)

@@ -14,7 +14,7 @@ import anyio
 
 from donewhen.engines.foreman import prompts
 from donewhen.engines.foreman.plan_request import Planning
-from donewhen.engines.foreman.progress import TRIES, Again, LevelResult, Progress, SubtaskAttempt
+from donewhen.engines.foreman.progress import MOST_ATTEMPTS, LevelResult, Progress, Retry, SubtaskAttempt
 from donewhen.engines.foreman.run_workers import Worker, WorkerPool
 from donewhen.engines.foreman.subtask_plan import SubtaskPlan
 from donewhen.engines.interface import Attempt, Engine, EngineNote, Job, WorkerServices
@@ -79,14 +79,14 @@ class ForemanEngine:
     async def attempt(self, job: Job, emit: Emit) -> Attempt:
         assert job.worker_services is not None  # the caller always gives the foreman worker services
         try:
-            plan = await self.planned(job, emit)
-            return await _PlanRun(self, job, job.worker_services, plan).built()
+            plan = await self.make_plan(job, emit)
+            return await _PlanRun(self, job, job.worker_services, plan).build()
         except LimitReached:
             return Attempt(stop="budget")
         except NoAnswer as none:
-            return _declines("plan_invalid", str(none))
+            return _decline("plan_invalid", str(none))
 
-    async def planned(self, job: Job, emit: Emit) -> SubtaskPlan:
+    async def make_plan(self, job: Job, emit: Emit) -> SubtaskPlan:
         """Return only the plan. Raise `NoAnswer` if there is none, and `LimitReached` at a limit."""
         assert job.worker_services is not None
         return await Planning(self.planner, job, job.worker_services, self.config.plan_attempts, emit).plan()
@@ -98,86 +98,90 @@ class _PlanRun:
 
     engine: ForemanEngine
     job: Job
-    hands: WorkerServices
+    services: WorkerServices
     plan: SubtaskPlan
-    reached: Progress = field(init=False)
-    farm: WorkerPool = field(init=False)
+    progress: Progress = field(init=False)
+    pool: WorkerPool = field(init=False)
 
-    async def built(self) -> Attempt:
+    async def build(self) -> Attempt:
         if self.plan.prefer_single_session and not self._is_approved():
-            many = len(self.plan.subtasks)
-            why = "there is one subtask" if many == 1 else f"each of the {many} subtasks waits for the one before"
-            return _declines("single_preferred", f"{why}: parallel workers would not help")
-        self.reached, self.farm = Progress(await self.hands.base()), self._farm()
+            count = len(self.plan.subtasks)
+            why = "there is one subtask" if count == 1 else f"each of the {count} subtasks waits for the one before"
+            return _decline("single_preferred", f"{why}: parallel workers would not help")
+        self.progress, self.pool = Progress(await self.services.base()), self._make_pool()
         for number, level in enumerate(self.plan.levels):
-            await self._level(number, level)
-        reached = self.reached
-        if (why_not := reached.why_not()) is not None:
-            return _declines(*why_not)
-        await self.hands.set_files(self.job.maker, reached.tree)
-        said = reached.summary(len(self.plan.subtasks))
-        self._tell_once(SaidNote(self.job.iteration), PlanText(text=said))
-        return Attempt(stop="done", last_text=said)
+            await self._run_level(number, level)
+        progress = self.progress
+        if (decline_reason := progress.decline_reason()) is not None:
+            return _decline(*decline_reason)
+        await self.services.set_files(self.job.maker, progress.tree)
+        summary = progress.summary(len(self.plan.subtasks))
+        self._emit_once(SaidNote(self.job.iteration), PlanText(text=summary))
+        return Attempt(stop="done", last_text=summary)
 
     def _is_approved(self) -> bool:
         return bool(ApprovedNote.all_in(self.job.notebook.notes()))
 
-    def _farm(self) -> WorkerPool:
-        config, left = self.engine.config, self.hands.time().left_secs
+    def _make_pool(self) -> WorkerPool:
+        config, left = self.engine.config, self.services.time().left_secs
         return WorkerPool(
             worker=Worker(self.engine.worker, config.max_turns),
             job=self.job,
-            hands=self.hands,
+            services=self.services,
             at_once=anyio.CapacityLimiter(config.workers),
-            until=time.monotonic() + left * TIME_TO_WORK if left is not None else None,
+            deadline=time.monotonic() + left * TIME_TO_WORK if left is not None else None,
         )
 
     # -- a level --
 
-    async def _level(self, number: int, level: Sequence[str]) -> None:
-        ready = [id for id in level if self.plan.needs_of(id) <= set(self.reached.inside)]
+    async def _run_level(self, number: int, level: Sequence[str]) -> None:
+        ready = [id for id in level if self.plan.needs_of(id) <= set(self.progress.included)]
         for id in level:
             if id not in ready:
-                lacking = ", ".join(sorted(self.plan.needs_of(id) - set(self.reached.inside)))
-                reason = Reason("need_missing", f"it needs {lacking}, which is left out")
-                self.reached.missing[id] = str(reason)
+                needed = ", ".join(sorted(self.plan.needs_of(id) - set(self.progress.included)))
+                reason = Reason("need_missing", f"it needs {needed}, which is left out")
+                self.progress.missing[id] = str(reason)
                 event = SubtaskGated(id=id, status="error", reasons=(reason.as_event(),))
-                self._tell_once(PassedOverNote(self.job.iteration, id), event)
+                self._emit_once(PassedOverNote(self.job.iteration, id), event)
         if not ready:
             return
-        step = await self._step(f"level {number}", [self._task(id, number) for id in ready])
-        for again in step.again:
-            await self._offer(number, again)
+        step = await self._run_step(f"level {number}", [self._attempt_for(id, number) for id in ready])
+        for retry in step.retries:
+            await self._retry(number, retry)
 
-    async def _offer(self, level: int, again: Again) -> None:
+    async def _retry(self, level: int, retry: Retry) -> None:
         """Offer a subtask once more, alone, on top of the combined work and with the evidence against it."""
-        name, task = f"again {again.id}", self._task(again.id, level)
-        if self.farm.is_over() and self._known_result(name) is None:
+        name, task = f"again {retry.id}", self._attempt_for(retry.id, level)
+        if self.pool.is_late() and self._known_result(name) is None:
             return
-        evidence = prompts.left_out(again.why, await self._diff(task.ground, again))
-        await self._step(name, [replace(task, first_try=TRIES + 1, tries=1, evidence=evidence)])
+        evidence = prompts.left_out_evidence(retry.why, await self._diff(task.start_tree, retry))
+        await self._run_step(name, [replace(task, first_attempt=MOST_ATTEMPTS + 1, attempts=1, evidence=evidence)])
 
-    async def _step(self, name: str, tasks: Sequence[SubtaskAttempt]) -> LevelResult:
+    async def _run_step(self, name: str, tasks: Sequence[SubtaskAttempt]) -> LevelResult:
         """Run some subtasks, gate them and combine them with the existing work. Write the result as one note with its
         events."""
         step = self._known_result(name)
         if step is None:
-            ended = {*self.reached.inside, *self.reached.missing} - {task.subtask.id for task in tasks}
-            self.farm.waiting = len(self.plan.subtasks) - len(ended)
-            gated = await self.farm.gated(tasks)
-            self.reached.accepted |= {one.patch.id for one in gated if one.status == "accepted"}
-            farmed = SubtasksFarmed(accepted=len(self.reached.accepted), total=len(self.plan.subtasks))
+            ended = {*self.progress.included, *self.progress.missing} - {task.subtask.id for task in tasks}
+            self.pool.unfinished = len(self.plan.subtasks) - len(ended)
+            gated = await self.pool.run_all(tasks)
+            self.progress.accepted |= {one.patch.id for one in gated if one.status == "accepted"}
+            event = SubtasksFarmed(accepted=len(self.progress.accepted), total=len(self.plan.subtasks))
             if not any(task.evidence for task in tasks):
-                self._tell_once(FarmedNote(self.job.iteration, name), farmed)
-            told: list[Event] = []
+                self._emit_once(FarmedNote(self.job.iteration, name), event)
+            events: list[Event] = []
             patches = {one.patch.id: one.patch for one in gated}
-            uniting = await self.hands.combiner(self.reached.tree, patches, tuple(self.reached.inside))
-            united = await replace(uniting, emit=told.append).combine(gated)
+            combiner = await self.services.combiner(self.progress.tree, patches, tuple(self.progress.included))
+            united = await replace(combiner, emit=events.append).combine(gated)
             step = LevelResult.from_union(
-                united, self.hands.held_out, stands=bool(self.reached.inside), round=self.job.iteration, name=name
+                united,
+                self.services.held_out,
+                has_earlier_work=bool(self.progress.included),
+                round=self.job.iteration,
+                name=name,
             )
-            self.job.notebook.write(step.as_note(), *told)
-        self.reached.take(step)
+            self.job.notebook.write(step.as_note(), *events)
+        self.progress.add(step)
         return step
 
     # -- notes --
@@ -186,29 +190,29 @@ class _PlanRun:
         results = LevelResult.all_in(self.job.notebook.notes())
         return next((one for one in results if (one.round, one.name) == (self.job.iteration, name)), None)
 
-    def _tell_once(self, note: FarmedNote | PassedOverNote | SaidNote, event: Event) -> None:
+    def _emit_once(self, note: FarmedNote | PassedOverNote | SaidNote, event: Event) -> None:
         known = [(one.round, one.name) for one in note.all_in(self.job.notebook.notes())]
         if (note.round, note.name) not in known:
             self.job.notebook.write(note.as_note(), event)
 
     # -- a subtask --
 
-    def _task(self, id: str, level: int) -> SubtaskAttempt:
+    def _attempt_for(self, id: str, level: int) -> SubtaskAttempt:
         index = next(number for number, one in enumerate(self.plan.subtasks) if one.id == id)
         return SubtaskAttempt(
             subtask=self.plan.subtasks[index],
             index=index,
             level=level,
             total=len(self.plan.subtasks),
-            ground=self.reached.tree,
+            start_tree=self.progress.tree,
         )
 
-    async def _diff(self, ground: str, again: Again) -> str:
+    async def _diff(self, start_tree: str, retry: Retry) -> str:
         """Return the earlier patch against the tree that it was based on, cut at `MOST_OF_A_DIFF` characters."""
-        if not again.tree:
+        if not retry.tree:
             return ""
-        return self.job.redact(await self.hands.patch(again.on or ground, again.tree))[:MOST_OF_A_DIFF]
+        return self.job.redact(await self.services.patch(retry.on or start_tree, retry.tree))[:MOST_OF_A_DIFF]
 
 
-def _declines(word: str, detail: str) -> Attempt:
-    return Attempt(stop="declines", code=word, problem=detail)
+def _decline(code: str, detail: str) -> Attempt:
+    return Attempt(stop="declines", code=code, problem=detail)

@@ -13,7 +13,7 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from donewhen.engines.foreman.subtask_plan import MOST_TOLD, WHOLE_FILE, Subtask, SubtaskPlan, SymbolRef, Writers
+from donewhen.engines.foreman.subtask_plan import MOST_ISSUES, WHOLE_FILE, Subtask, SubtaskPlan, SymbolRef, Writers
 from donewhen.engines.typed_reply import first_issues
 from donewhen.records import frozen
 from donewhen.syntax.grammar import MOST_BYTES, language_of
@@ -32,7 +32,7 @@ from donewhen.workspace.git.objects import (
 )
 from donewhen.workspace.git.store import Store
 
-NEAR = 3
+MOST_SIMILAR = 3
 """How many similar files are suggested. A name that more files have is a convention (`index.ts`, `__init__.py`) and
 gives no information."""
 MOST_COMPARED = 500
@@ -42,7 +42,7 @@ AT_ONCE = 32 << 20
 
 Kind = Literal["file", "directory", "link", "submodule", "nothing"]
 KINDS: Mapping[int, Kind] = {TREE: "directory", LINK: "link", GITLINK: "submodule"}
-WORDS: Mapping[Kind, str] = {
+KIND_TEXTS: Mapping[Kind, str] = {
     "file": "a file",
     "directory": "a directory; name the files in it",
     "link": "a symbolic link; name the file itself",
@@ -50,25 +50,31 @@ WORDS: Mapping[Kind, str] = {
 }
 
 
-async def ungrounded(plan: SubtaskPlan, base: str, store: Store, reader: ParserClient) -> list[str]:
+async def repository_issues(plan: SubtaskPlan, base: str, store: Store, parser: ParserClient) -> list[str]:
     """Return the issues of a plan that names things the tree does not have, one line each; empty if the plan is
     usable."""
-    ground, writers = await _ground(plan, base, store), Writers(plan.subtasks)
-    issues = [issue for one in plan.subtasks for issue in _obstacles(one, ground)]
-    strays = [(one.id, file) for one in plan.subtasks for file in _strays(one, ground)]
-    lost = [(one.id, file) for one in plan.subtasks for file in _lost(one, ground, writers)]
-    if strays or lost:
+    base_tree, writers = await _read_base(plan, base, store), Writers(plan.subtasks)
+    issues = [issue for one in plan.subtasks for issue in _path_issues(one, base_tree)]
+    stray = [(one.id, file) for one in plan.subtasks for file in _stray_files(one, base_tree)]
+    missing = [(one.id, file) for one in plan.subtasks for file in _missing_files(one, base_tree, writers)]
+    if stray or missing:
         names = _Names(await _files(store, base))
-        issues += [_astray(id, file, names.alike(file)) for id, file in strays if 0 < names.how_many(file) <= NEAR]
-        issues += [_missing(id, file, names.near(file)) for id, file in lost[:MOST_TOLD]]
-        issues += [_missing(id, file, ()) for id, file in lost[MOST_TOLD:]]
-    return first_issues(issues + await _unknown(_relied_on(plan, ground, writers), ground, store, reader), MOST_TOLD)
+        issues += [
+            _stray_issue(id, file, names.same_name(file))
+            for id, file in stray
+            if 0 < names.how_many(file) <= MOST_SIMILAR
+        ]
+        issues += [_missing_issue(id, file, names.similar(file)) for id, file in missing[:MOST_ISSUES]]
+        issues += [_missing_issue(id, file, ()) for id, file in missing[MOST_ISSUES:]]
+    return first_issues(
+        issues + await _symbol_issues(_needed_symbols(plan, base_tree, writers), base_tree, store, parser), MOST_ISSUES
+    )
 
 
 # -- the base tree --
 
 
-class Spot(NamedTuple):
+class PathState(NamedTuple):
     """What is at a path; or what is above it, if that makes the path impossible."""
 
     kind: Kind
@@ -77,22 +83,22 @@ class Spot(NamedTuple):
 
 
 @frozen
-class _Ground:
+class _BaseTree:
     directories: Mapping[bytes, str]
     entries: Mapping[bytes, Entries]
     """The entries of the directories in which paths of the plan would be."""
 
-    def at(self, path: str) -> Spot:
+    def at(self, path: str) -> PathState:
         if raw(path) in self.directories:
-            return Spot("directory", path)
+            return PathState("directory", path)
         above = _nearest(raw(path), self.directories)
         rest = raw(path)[len(above) :].removeprefix(b"/")
         name = rest.partition(b"/")[0]
         entry = self.entries[above].get(name)
         if entry is None:
-            return Spot("nothing", path)
+            return PathState("nothing", path)
         where = b"%s/%s" % (above, name) if above else name
-        return Spot(KINDS.get(entry.mode, "file"), text(where), entry.id)
+        return PathState(KINDS.get(entry.mode, "file"), text(where), entry.id)
 
     def file(self, path: str) -> str:
         """Return the id of a file's content; empty if there is no file."""
@@ -100,13 +106,13 @@ class _Ground:
         return spot.id if spot.kind == "file" and spot.where == path else ""
 
 
-async def _ground(plan: SubtaskPlan, base: str, store: Store) -> _Ground:
+async def _read_base(plan: SubtaskPlan, base: str, store: Store) -> _BaseTree:
     directories = (await store.skeletons.of(base)).directories
     named = {path for one in plan.subtasks for path in (*one.files, *(place.file for place in one.reads))}
     wanted = sorted({_nearest(raw(path), directories) for path in named})
     contents = await store.bare.contents([directories[path] for path in wanted])
     held = [tree_entries(content, store.bare.object_format) for content in contents]
-    return _Ground(directories, dict(zip(wanted, held, strict=True)))
+    return _BaseTree(directories, dict(zip(wanted, held, strict=True)))
 
 
 def _nearest(path: bytes, directories: Mapping[bytes, str]) -> bytes:
@@ -131,18 +137,18 @@ class _Names:
         """Return the number of files with the same name."""
         return len(self._by_name.get(_name(path), ()))
 
-    def alike(self, path: str) -> list[str]:
+    def same_name(self, path: str) -> list[str]:
         """Return files with the same name; those in the most similar directories first."""
         parts = frozenset(path.split("/"))
         known = self._by_name.get(_name(path), [])
-        return nsmallest(NEAR, known, key=lambda one: (-len(parts.intersection(one.split("/"))), one))
+        return nsmallest(MOST_SIMILAR, known, key=lambda one: (-len(parts.intersection(one.split("/"))), one))
 
-    def near(self, path: str) -> Sequence[str]:
-        if alike := self.alike(path):
-            return alike
+    def similar(self, path: str) -> Sequence[str]:
+        if same_name := self.same_name(path):
+            return same_name
         ending = _name(path).rpartition(".")[2]
         names = islice((name for name in self._by_name if name.rpartition(".")[2] == ending), MOST_COMPARED)
-        close = difflib.get_close_matches(_name(path), list(names), NEAR)
+        close = difflib.get_close_matches(_name(path), list(names), MOST_SIMILAR)
         return [self._by_name[name][0] for name in close]
 
 
@@ -153,85 +159,90 @@ def _name(path: str) -> str:
 # -- files --
 
 
-def _obstacles(one: Subtask, ground: _Ground) -> Iterator[str]:
+def _path_issues(one: Subtask, base_tree: _BaseTree) -> Iterator[str]:
     """Yield an issue for every path that is not a file or cannot be one."""
     for file in one.files:
-        kind, where, _ = ground.at(file)
+        kind, where, _ = base_tree.at(file)
         if kind != "nothing" and (kind != "file" or where != file):
-            yield f"'{one.id}' writes {shown(file)}, but {shown(where)} is {WORDS[kind]}"
+            yield f"'{one.id}' writes {shown(file)}, but {shown(where)} is {KIND_TEXTS[kind]}"
     for file in dict.fromkeys(place.file for place in one.reads):
-        kind, where, _ = ground.at(file)
+        kind, where, _ = base_tree.at(file)
         if kind in ("directory", "submodule"):
-            yield f"'{one.id}' reads {shown(file)}, but {shown(where)} is {WORDS[kind]}"
+            yield f"'{one.id}' reads {shown(file)}, but {shown(where)} is {KIND_TEXTS[kind]}"
 
 
-def _strays(one: Subtask, ground: _Ground) -> Iterator[str]:
+def _stray_files(one: Subtask, base_tree: _BaseTree) -> Iterator[str]:
     """Yield new files that are alone in a new directory: perhaps only the directory of an existing file is wrong."""
-    company = defaultdict[str, list[str]](list)
+    by_directory = defaultdict[str, list[str]](list)
     for file in one.files:
-        company[file.rpartition("/")[0]].append(file)
-    for directory, files in company.items():
-        if len(files) == 1 and raw(directory) not in ground.directories and ground.at(files[0]).kind == "nothing":
+        by_directory[file.rpartition("/")[0]].append(file)
+    for directory, files in by_directory.items():
+        if len(files) == 1 and raw(directory) not in base_tree.directories and base_tree.at(files[0]).kind == "nothing":
             yield files[0]
 
 
-def _lost(one: Subtask, ground: _Ground, writers: Writers) -> Iterator[str]:
+def _missing_files(one: Subtask, base_tree: _BaseTree, writers: Writers) -> Iterator[str]:
     """Yield files that the subtask relies on, that do not exist, and that no subtask writes. Paths behind a link are
     unknown and not reported."""
     for file in dict.fromkeys(place.file for place in one.reads):
-        kind, where, _ = ground.at(file)
+        kind, where, _ = base_tree.at(file)
         if (kind == "nothing" or (kind == "file" and where != file)) and not writers.of_file(file):
             yield file
 
 
-def _astray(id: str, file: str, alike: Sequence[str]) -> str:
-    meant = ", ".join(map(shown, alike))
+def _stray_issue(id: str, file: str, same_name: Sequence[str]) -> str:
+    names = ", ".join(map(shown, same_name))
     return (
-        f"'{id}' writes {shown(file)}, whose directory does not exist; there is {meant}. Correct "
+        f"'{id}' writes {shown(file)}, whose directory does not exist; there is {names}. Correct "
         "the path, or name a second file of the new directory"
     )
 
 
-def _missing(id: str, file: str, near: Sequence[str]) -> str:
-    return f"'{id}' reads {shown(file)}, which does not exist and which no subtask writes{_hint(near)}"
+def _missing_issue(id: str, file: str, similar: Sequence[str]) -> str:
+    return f"'{id}' reads {shown(file)}, which does not exist and which no subtask writes{_hint(similar)}"
 
 
-def _hint(near: Sequence[str]) -> str:
-    return f"; there is {', '.join(map(shown, near))}" if near else ""
+def _hint(similar: Sequence[str]) -> str:
+    return f"; there is {', '.join(map(shown, similar))}" if similar else ""
 
 
 # -- symbols --
 
 
-def _relied_on(plan: SubtaskPlan, ground: _Ground, writers: Writers) -> dict[str, list[tuple[str, str]]]:
+def _needed_symbols(plan: SubtaskPlan, base_tree: _BaseTree, writers: Writers) -> dict[str, list[tuple[str, str]]]:
     """Return by file which subtask relies on which symbol that no other subtask writes."""
-    asked = defaultdict[str, list[tuple[str, str]]](list)
+    needed = defaultdict[str, list[tuple[str, str]]](list)
     for one in plan.subtasks:
         own = frozenset(one.writes)
         for place in one.reads:
-            if place.symbol == WHOLE_FILE or place in own or not language_of(place.file) or not ground.file(place.file):
+            if (
+                place.symbol == WHOLE_FILE
+                or place in own
+                or not language_of(place.file)
+                or not base_tree.file(place.file)
+            ):
                 continue
             if not writers.of(place) - {one.id}:
-                asked[place.file].append((one.id, place.symbol))
-    return asked
+                needed[place.file].append((one.id, place.symbol))
+    return needed
 
 
-async def _unknown(
-    asked: Mapping[str, Sequence[tuple[str, str]]], ground: _Ground, store: Store, reader: ParserClient
+async def _symbol_issues(
+    needed: Mapping[str, Sequence[tuple[str, str]]], base_tree: _BaseTree, store: Store, parser: ParserClient
 ) -> list[str]:
     """Return an issue for every symbol that is not in its file. If the parser cannot tell, there is no issue."""
     issues: list[str] = []
-    for files in await _portions(list(asked), ground, store):
-        texts = await store.bare.contents([ground.file(file) for file in files])
-        questions = [
+    for files in await _batches(list(needed), base_tree, store):
+        texts = await store.bare.contents([base_tree.file(file) for file in files])
+        requests = [
             ParserRequest(
-                "symbols", file, {"after": content}, tuple(dict.fromkeys(symbol for _, symbol in asked[file]))
+                "symbols", file, {"after": content}, tuple(dict.fromkeys(symbol for _, symbol in needed[file]))
             )
             for file, content in zip(files, texts, strict=True)
         ]
-        for file, answer in zip(files, await reader.ask(questions), strict=True):
+        for file, answer in zip(files, await parser.ask(requests), strict=True):
             found = answer.get("found", {})
-            for id, symbol in asked[file]:
+            for id, symbol in needed[file]:
                 if (known := found.get(symbol)) and known["answer"] == "no such symbol":
                     issues.append(
                         f"'{id}' reads {SymbolRef(file, symbol)}, but there is no such symbol{_hint(known['near'])}"
@@ -239,20 +250,20 @@ async def _unknown(
     return issues
 
 
-async def _portions(files: Sequence[str], ground: _Ground, store: Store) -> list[list[str]]:
+async def _batches(files: Sequence[str], base_tree: _BaseTree, store: Store) -> list[list[str]]:
     """Group the files that are small enough for the parser into batches that fit in memory."""
     if not files:
         return []
-    given = "".join(f"{ground.file(file)}\n" for file in files).encode()
+    given = "".join(f"{base_tree.file(file)}\n" for file in files).encode()
     answer = await store.bare.run("cat-file", "--batch-check=%(objectsize)", "--buffer", stdin=given)
-    portions: list[list[str]] = [[]]
+    batches: list[list[str]] = [[]]
     held = 0
     for file, size in zip(files, map(int, answer.split()), strict=True):
         if size > MOST_BYTES:
             continue
         if held + size > AT_ONCE:
-            portions.append([])
+            batches.append([])
             held = 0
-        portions[-1].append(file)
+        batches[-1].append(file)
         held += size
-    return portions
+    return batches

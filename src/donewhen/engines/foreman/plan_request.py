@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from donewhen.engines.foreman import prompts
-from donewhen.engines.foreman.plan_check import ungrounded
+from donewhen.engines.foreman.plan_check import repository_issues
 from donewhen.engines.foreman.subtask_plan import SubtaskPlan, plan_in, plan_of
 from donewhen.engines.interface import Engine, EngineNote, Job, Note, WorkerServices
 from donewhen.engines.planner import MOST_TURNS, NoAnswer, answer_of, ask_until_valid
@@ -46,7 +46,7 @@ class PlanChangeNote(EngineNote):
 class Planning:
     planner: Engine
     job: Job
-    hands: WorkerServices
+    services: WorkerServices
     attempts: int
     emit: Emit
 
@@ -55,10 +55,10 @@ class Planning:
 
         Raise `NoAnswer` if there is none, and `LimitReached` at a limit.
         """
-        known = self._known()
-        return known if known is not None else await self._asked()
+        recorded = self._recorded_plan()
+        return recorded if recorded is not None else await self._ask_planner()
 
-    def _known(self) -> SubtaskPlan | None:
+    def _recorded_plan(self) -> SubtaskPlan | None:
         for note in reversed(self.job.notebook.notes()):
             if note.kind == PlanChangeNote.KIND:
                 return None
@@ -66,27 +66,27 @@ class Planning:
                 return plan_of(PlanNote.load(note.body).subtasks)
         return None
 
-    async def _asked(self) -> SubtaskPlan:
-        if not any(note.kind == RejectedPlanNote.KIND for note in self._since_wish()):
+    async def _ask_planner(self) -> SubtaskPlan:
+        if not any(note.kind == RejectedPlanNote.KIND for note in self._notes_since_change()):
             self.emit(PlanningStarted())
-        if is_plan(self._wish()) and not self._since_wish():
-            plan = plan_in(self._wish())  # written by a person; it is not compared with the repository
-            self.job.notebook.write(PlanNote(tuple(plan.plain())).as_note(), completed(plan))
+        if is_plan(self._change_request()) and not self._notes_since_change():
+            plan = plan_in(self._change_request())  # written by a person; it is not compared with the repository
+            self.job.notebook.write(PlanNote(tuple(plan.plain())).as_note(), completed_event(plan))
             return plan
-        asked = await ask_until_valid(
+        plan = await ask_until_valid(
             lambda: self.attempts - len(self._rejected()), self._reply, self._accept, self._reject
         )
-        if asked is None:
+        if plan is None:
             issues = self._rejected()
             raise NoAnswer("; ".join(issues[-1]) if issues else "plan_attempts allows no attempt")
-        return asked
+        return plan
 
     async def _accept(self, reply: str) -> SubtaskPlan:
         plan = plan_in(reply)
-        issues = await ungrounded(plan, await self.hands.base(), self.hands.store, self.hands.parser)
+        issues = await repository_issues(plan, await self.services.base(), self.services.store, self.services.parser)
         if issues:
             raise InvalidReply(issues)
-        self.job.notebook.write(PlanNote(tuple(plan.plain())).as_note(), completed(plan))
+        self.job.notebook.write(PlanNote(tuple(plan.plain())).as_note(), completed_event(plan))
         return plan
 
     def _reject(self, invalid: InvalidReply) -> None:
@@ -97,12 +97,12 @@ class Planning:
         asked = sum(note.kind in (RejectedPlanNote.KIND, PlanNote.KIND) for note in notes)
         job = replace(
             self.job,
-            intent=prompts.planning(self.job.intent, self._wish()),
+            intent=prompts.planning_prompt(self.job.intent, self._change_request()),
             rules=prompts.PLANNER,
             role="planner",
             iteration=asked + 1,
-            feedback=prompts.unsound(rejected[-1]) if rejected else self._wish(),
-            notebook=self.hands.notebook(PART),
+            feedback=prompts.unsound_prompt(rejected[-1]) if rejected else self._change_request(),
+            notebook=self.services.notebook(PART),
             private_dir=self.job.private_dir / PART,
             asker=None,
             max_turns=MOST_TURNS,
@@ -110,26 +110,26 @@ class Planning:
         )
         try:
             return await answer_of(self.planner, job, self.emit)
-        except NoAnswer as none:
-            before = f" (before that: {'; '.join(rejected[-1])})" if rejected else ""
-            raise NoAnswer(f"the planner gave no plan: {none}{before}") from None
+        except NoAnswer as error:
+            earlier = f" (before that: {'; '.join(rejected[-1])})" if rejected else ""
+            raise NoAnswer(f"the planner gave no plan: {error}{earlier}") from None
 
-    def _since_wish(self) -> list[Note]:
+    def _notes_since_change(self) -> list[Note]:
         notes = list(self.job.notebook.notes())
-        wishes = [number for number, note in enumerate(notes) if note.kind == PlanChangeNote.KIND]
-        return notes[wishes[-1] + 1 :] if wishes else notes
+        changes = [number for number, note in enumerate(notes) if note.kind == PlanChangeNote.KIND]
+        return notes[changes[-1] + 1 :] if changes else notes
 
     def _rejected(self) -> list[tuple[str, ...]]:
         """Return the issues of each rejected answer of this round.
 
         A session that is resumed after its end has all attempts again.
         """
-        rejected = RejectedPlanNote.all_in(self._since_wish())
+        rejected = RejectedPlanNote.all_in(self._notes_since_change())
         return [one.issues for one in rejected if one.round == self.job.iteration]
 
-    def _wish(self) -> str:
-        wishes = PlanChangeNote.all_in(self.job.notebook.notes())
-        return wishes[-1].text if wishes else ""
+    def _change_request(self) -> str:
+        changes = PlanChangeNote.all_in(self.job.notebook.notes())
+        return changes[-1].text if changes else ""
 
 
 def is_plan(text: str) -> bool:
@@ -147,7 +147,7 @@ def change_request(text: str) -> Note:
     return PlanChangeNote(text).as_note()
 
 
-def completed(plan: SubtaskPlan) -> PlanningCompleted:
+def completed_event(plan: SubtaskPlan) -> PlanningCompleted:
     return PlanningCompleted(
         subtasks=tuple(plan.plain()), levels=plan.levels, prefer_single_session=plan.prefer_single_session
     )

@@ -1,11 +1,12 @@
 """Progress of a plan: the combined tree, which subtasks are in it, why others are missing, and the notes on every
 attempt.
 
-`Tries` decides whether a recorded attempt still counts after a resume.
+`AttemptNotes` decides whether a recorded attempt still counts after a resume.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from donewhen.engines.foreman.subtask_plan import Subtask
 from donewhen.engines.interface import EngineNote, Job
@@ -15,11 +16,11 @@ from donewhen.union.combine import Dropped, United
 from donewhen.union.gate import Gated
 
 HELD_OUT = "a held-out check turns red"
-WORTH_ANOTHER_TRY = ("rejected", "error")
+RETRIED = ("rejected", "error")
 """Gate results that a worker can act on. A result that the gate could not determine is not among them."""
 
 
-class Again(Stored):
+class Retry(Stored):
     """A subtask that was left out and can be offered again."""
 
     id: str
@@ -35,6 +36,7 @@ class LevelResult(EngineNote):
     """The result of combining some subtasks with the existing work."""
 
     KIND = "united"
+    KEYS = MappingProxyType({"retries": "again"})
     round: int
     name: str
     """Unique in its round: a level, or a subtask that is offered again."""
@@ -42,13 +44,13 @@ class LevelResult(EngineNote):
     kept: tuple[str, ...]
     accepted: tuple[str, ...]
     missing: Mapping[str, str]
-    again: tuple[Again, ...]
+    retries: tuple[Retry, ...]
 
     @classmethod
     def from_union(
-        cls, united: United, held_out: frozenset[str], *, stands: bool, round: int, name: str
+        cls, united: United, held_out: frozenset[str], *, has_earlier_work: bool, round: int, name: str
     ) -> "LevelResult":
-        """Build the result. `stands`: there was accepted work before this step."""
+        """Build the result. `has_earlier_work`: there was accepted work before this step."""
         refused = [one for one in united.gated if one.status != "accepted"]
         return cls(
             round=round,
@@ -60,7 +62,7 @@ class LevelResult(EngineNote):
                 **{one.patch.id: "; ".join(map(str, one.reasons)) or one.status for one in refused},
                 **{one.patch: one.detail for one in united.dropped},
             },
-            again=tuple(_worth_another_try(united, held_out)) if united.kept or stands else (),
+            retries=tuple(_retries(united, held_out)) if united.kept or has_earlier_work else (),
         )
 
 
@@ -68,17 +70,17 @@ class LevelResult(EngineNote):
 class Progress:
     tree: str
     """The combined tree so far."""
-    inside: list[str] = field(default_factory=list[str])
+    included: list[str] = field(default_factory=list[str])
     """Subtasks whose work is in the tree, in the order in which it was added."""
     missing: dict[str, str] = field(default_factory=dict[str, str])
     """By subtask id, why its work is not in the tree."""
     accepted: set[str] = field(default_factory=set[str])
     """Subtasks whose patches passed the gate."""
 
-    def take(self, step: LevelResult) -> None:
+    def add(self, step: LevelResult) -> None:
         if step.kept:
             self.tree = step.tree
-        self.inside += step.kept
+        self.included += step.kept
         self.accepted |= set(step.accepted)
         for id in step.kept:
             self.missing.pop(id, None)
@@ -86,42 +88,42 @@ class Progress:
             before = self.missing.get(id)
             self.missing[id] = f"{before}; retried: {why}" if before else why
 
-    def why_not(self) -> tuple[str, str] | None:
+    def decline_reason(self) -> tuple[str, str] | None:
         """Return a one-word code and a line that say why there is no result; None if there is one."""
-        if self.inside:
+        if self.included:
             return None
-        return "union_rejected" if self.accepted else "nothing_accepted", self.why_missing()
+        return "union_rejected" if self.accepted else "nothing_accepted", self.missing_text()
 
-    def why_missing(self) -> str:
+    def missing_text(self) -> str:
         return "; ".join(f"{id}: {why}" for id, why in self.missing.items())
 
     def summary(self, total: int) -> str:
-        left_out = f"; left out: {self.why_missing()}" if self.missing else ""
-        return f"{len(self.inside)} of {total} subtasks are in: {', '.join(self.inside)}{left_out}"
+        left_out = f"; left out: {self.missing_text()}" if self.missing else ""
+        return f"{len(self.included)} of {total} subtasks are in: {', '.join(self.included)}{left_out}"
 
 
-def _worth_another_try(united: United, held_out: frozenset[str]) -> Iterator[Again]:
+def _retries(united: United, held_out: frozenset[str]) -> Iterator[Retry]:
     """Yield subtasks to offer again. Called only if some work is in the tree: otherwise there is nothing to fit to."""
     dropped = {one.patch: one for one in united.dropped}
     for one in united.gated:
         if one.patch.id in dropped:
-            yield Again(one.patch.id, _of_drop(dropped[one.patch.id], held_out), one.patch.tree, one.patch.on)
-        elif one.status in WORTH_ANOTHER_TRY:
+            yield Retry(one.patch.id, _drop_reason(dropped[one.patch.id], held_out), one.patch.tree, one.patch.on)
+        elif one.status in RETRIED:
             has_secret = any(reason.code == "secret" for reason in one.reasons)
-            yield Again(one.patch.id, _of_gate(one, held_out), "" if has_secret else one.patch.tree, one.patch.on)
+            yield Retry(one.patch.id, _gate_reason(one, held_out), "" if has_secret else one.patch.tree, one.patch.on)
 
 
-def _of_drop(drop: Dropped, held_out: frozenset[str]) -> str:
+def _drop_reason(drop: Dropped, held_out: frozenset[str]) -> str:
     together = f" together with {drop.partner}" if drop.partner else ""
     return f"{HELD_OUT}{together}" if drop.check in held_out else drop.detail
 
 
-def _of_gate(gated: Gated, held_out: frozenset[str]) -> str:
+def _gate_reason(gated: Gated, held_out: frozenset[str]) -> str:
     why = [HELD_OUT if reason.check in held_out else str(reason) for reason in gated.reasons]
     return "; ".join(dict.fromkeys(why))
 
 
-TRIES = 2
+MOST_ATTEMPTS = 2
 """After a failed attempt, one more worker may try."""
 LONGEST_PROBLEM = 500
 
@@ -130,10 +132,11 @@ class WorkedNote(EngineNote):
     """What a worker made in one attempt, or that it failed."""
 
     KIND = "worked"
+    KEYS = MappingProxyType({"attempt": "try", "start_tree": "ground"})
     id: str
-    try_: int
+    attempt: int
     round: int
-    ground: str
+    start_tree: str
     tree: str
     """Empty if it made nothing."""
     stop: str
@@ -144,69 +147,72 @@ class GatedNote(EngineNote):
     """The gate's result of one attempt was reported."""
 
     KIND = "gated"
+    KEYS = MappingProxyType({"attempt": "try", "start_tree": "ground"})
     id: str
-    try_: int
+    attempt: int
     round: int
-    ground: str
+    start_tree: str
     status: str
 
 
 @frozen(kw_only=True)
 class SubtaskAttempt:
-    """A subtask with its position in the plan, and the tree `ground` that it is worked on."""
+    """A subtask with its position in the plan, and the tree `start_tree` that a worker starts from."""
 
     subtask: Subtask
     index: int
     level: int
     total: int
-    ground: str
-    first_try: int = 1
+    start_tree: str
+    first_attempt: int = 1
     """Attempts of a subtask are numbered over all times that it is offered."""
-    tries: int = TRIES
+    attempts: int = MOST_ATTEMPTS
     evidence: str = ""
     """Why it is offered again."""
 
 
 @frozen
-class Tries:
+class AttemptNotes:
     job: Job
 
-    def known(self, task: SubtaskAttempt, number: int) -> WorkedNote | None:
+    def result_of(self, task: SubtaskAttempt, number: int) -> WorkedNote | None:
         """Return the result of an attempt that does not need to be made again."""
-        counting = [worked for worked in self._worked(task) if worked.try_ == number and self._counts(task, worked)]
+        counting = [
+            worked for worked in self._worked(task) if worked.attempt == number and self._is_valid(task, worked)
+        ]
         return counting[-1] if counting else None
 
-    def is_made(self, task: SubtaskAttempt) -> bool:
+    def has_tree(self, task: SubtaskAttempt) -> bool:
         """Tell whether there is something that could be gated."""
-        return any(worked.tree and self._counts(task, worked) for worked in self._worked(task))
+        return any(worked.tree and self._is_valid(task, worked) for worked in self._worked(task))
 
-    def anew(self, task: SubtaskAttempt, number: int) -> int:
+    def times_repeated(self, task: SubtaskAttempt, number: int) -> int:
         """Return how many times this attempt was made before without a result that counts."""
-        return sum(worked.try_ == number for worked in self._worked(task))
+        return sum(worked.attempt == number for worked in self._worked(task))
 
-    def is_told(self, task: SubtaskAttempt, number: int) -> bool:
+    def is_reported(self, task: SubtaskAttempt, number: int) -> bool:
         here, notes = (task.subtask.id, self.job.iteration, number), self.job.notebook.notes()
-        return any((gated.id, gated.round, gated.try_) == here for gated in GatedNote.all_in(notes))
+        return any((gated.id, gated.round, gated.attempt) == here for gated in GatedNote.all_in(notes))
 
     def write_gated(self, task: SubtaskAttempt, number: int, status: str, *events: Event) -> None:
-        gated = GatedNote(task.subtask.id, number, self.job.iteration, task.ground, status)
+        gated = GatedNote(task.subtask.id, number, self.job.iteration, task.start_tree, status)
         self.job.notebook.write(gated.as_note(), *events)
 
     def write_worked(self, task: SubtaskAttempt, number: int, tree: str, stop: str, problem: str) -> WorkedNote:
         problem = f"{problem[:LONGEST_PROBLEM]}…" if len(problem) > LONGEST_PROBLEM else problem
-        worked = WorkedNote(task.subtask.id, number, self.job.iteration, task.ground, tree, stop, problem)
-        told = [Error(kind="worker", message=problem).of_subtask(task.subtask.id)] if problem else []
-        self.job.notebook.write(worked.as_note(), *told)
+        worked = WorkedNote(task.subtask.id, number, self.job.iteration, task.start_tree, tree, stop, problem)
+        events = [Error(kind="worker", message=problem).of_subtask(task.subtask.id)] if problem else []
+        self.job.notebook.write(worked.as_note(), *events)
         return worked
 
     def _worked(self, task: SubtaskAttempt) -> list[WorkedNote]:
         notes = self.job.notebook.notes()
         return [worked for worked in WorkedNote.all_in(notes) if worked.id == task.subtask.id]
 
-    def _counts(self, task: SubtaskAttempt, worked: WorkedNote) -> bool:
+    def _is_valid(self, task: SubtaskAttempt, worked: WorkedNote) -> bool:
         """Tell whether a recorded attempt counts. It does not if it was made on another tree, or if it waited for a
         person. In a session that was resumed after its end, it also does not count if it failed or was stopped by a
         limit."""
-        if worked.stop == "waits" or worked.ground != task.ground:
+        if worked.stop == "waits" or worked.start_tree != task.start_tree:
             return False
         return worked.round == self.job.iteration or bool(worked.tree and worked.stop != "budget")

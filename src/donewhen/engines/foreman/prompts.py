@@ -30,20 +30,22 @@ check that passes now may fail because of it.
 """
 
 
-def planning(intent: str, wish: str) -> str:
-    wanted = f"\n\n# What a person wants to change in the plan\n\n{wish.strip()}" if wish.strip() else ""
-    return f"Split this task into subtasks:\n\n{intent.strip()}{wanted}"
+def planning_prompt(intent: str, change_request: str) -> str:
+    change = (
+        f"\n\n# What a person wants to change in the plan\n\n{change_request.strip()}" if change_request.strip() else ""
+    )
+    return f"Split this task into subtasks:\n\n{intent.strip()}{change}"
 
 
-def unsound(issues: Sequence[str]) -> str:
+def unsound_prompt(issues: Sequence[str]) -> str:
     listed = "\n".join(f"- {issue}" for issue in issues)
     return f"Your plan cannot be used:\n\n{listed}\n\nAnswer with the whole plan again, as JSON."
 
 
-def working(intent: str, subtask: Subtask, before: str) -> str:
+def worker_prompt(intent: str, subtask: Subtask, evidence: str) -> str:
     """Return the task of one worker, with what came of earlier attempts."""
     parts = [
-        f"{subtask.prompt}\n\n{before}\n\n{TOGETHER}" if before else f"{subtask.prompt}\n\n{TOGETHER}",
+        f"{subtask.prompt}\n\n{evidence}\n\n{TOGETHER}" if evidence else f"{subtask.prompt}\n\n{TOGETHER}",
         f"You may write these and nothing else:\n\n{_allowed(subtask)}",
     ]
     if subtask.reads:
@@ -61,14 +63,14 @@ def _allowed(subtask: Subtask) -> str:
     return "\n".join(lines)
 
 
-def failed(problem: str) -> str:
+def failed_attempt(problem: str) -> str:
     return f"An earlier attempt at this failed: {problem}. You start from a clean copy."
 
 
-def left_out(why: str, diff: str) -> str:
+def left_out_evidence(why: str, diff: str) -> str:
     """Return the evidence for a subtask that is retried on top of the others' work."""
-    before = f"\n\nThe patch of that attempt, which is not in the files now:\n\n```diff\n{diff}\n```" if diff else ""
+    evidence = f"\n\nThe patch of that attempt, which is not in the files now:\n\n```diff\n{diff}\n```" if diff else ""
     return (
         "You made a patch for this before, and it was left out. The files now have the accepted work of the others. "
-        f"Do it again so that it fits.\n\nWhy it was left out: {why}{before}"
+        f"Do it again so that it fits.\n\nWhy it was left out: {why}{evidence}"
     )

@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 import anyio
 
 from donewhen.engines.foreman import prompts
-from donewhen.engines.foreman.progress import TRIES, SubtaskAttempt, Tries, WorkedNote
+from donewhen.engines.foreman.progress import MOST_ATTEMPTS, AttemptNotes, SubtaskAttempt, WorkedNote
 from donewhen.engines.interface import Asker, Attempt, Engine, Job, Note, Notebook, WorkerServices
 from donewhen.errors import DonewhenError, NeedsPerson
 from donewhen.events import Event, SubtaskGated, SubtaskStarted
@@ -30,18 +30,18 @@ from donewhen.workspace.trees.capture.refusals import CandidateRefused
 
 
 @frozen
-class PatientAsker:
+class PausingAsker:
     """Asks a person, and suspends the silence limit of the asking worker until the answer is there."""
 
     asker: Asker
-    notebook: "Heard"
+    notebook: "WatchedNotebook"
 
     async def ask(self, id: str, prompt: str) -> str:
-        with self.notebook.patience():
+        with self.notebook.paused():
             return await self.asker.ask(id, prompt)
 
 
-class Heard:
+class WatchedNotebook:
     """A notebook that records the time of its last write."""
 
     def __init__(self, notebook: Notebook) -> None:
@@ -60,7 +60,7 @@ class Heard:
         return self._notebook.turns(role)
 
     @contextlib.contextmanager
-    def patience(self) -> Generator[None]:
+    def paused(self) -> Generator[None]:
         """Suspend the silence limit while the block runs."""
         self._asks += 1
         try:
@@ -69,7 +69,7 @@ class Heard:
             self._asks -= 1
             self._last = time.monotonic()
 
-    async def silence(self, secs: float, scope: anyio.CancelScope) -> None:
+    async def cancel_when_silent(self, secs: float, scope: anyio.CancelScope) -> None:
         """Cancel the scope if nothing was written for `secs` seconds."""
         left = secs
         while left > 0:
@@ -80,10 +80,10 @@ class Heard:
 
 T = TypeVar("T")
 GATES_AT_ONCE = 2
-MOST_TRIES = TRIES + 1
+ATTEMPT_NUMBERS = MOST_ATTEMPTS + 1
 TOO_LATE = "time limit reached"
-NOT_GATED = "it is made, but the time limit was reached before it was judged"
-PATIENCE = 0.8
+LATE_FOR_GATE = "it is made, but the time limit was reached before it was judged"
+SILENCE_SHARE = 0.8
 """Fraction of the time after which a silent session is ended: a silent worker is stopped before that."""
 
 
@@ -97,145 +97,148 @@ class Worker:
 class WorkerPool:
     worker: Worker
     job: Job
-    hands: WorkerServices
+    services: WorkerServices
     at_once: anyio.CapacityLimiter
-    until: float | None
+    deadline: float | None
     """When the work must end, by the clock of `time.monotonic`."""
-    waiting: int = 1
+    unfinished: int = 1
     """How many subtasks have no result yet; each gets an equal share of the budget."""
     _gates: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(GATES_AT_ONCE))
 
     @property
-    def tries(self) -> Tries:
-        return Tries(self.job)
+    def attempts(self) -> AttemptNotes:
+        return AttemptNotes(self.job)
 
-    async def gated(self, tasks: Sequence[SubtaskAttempt]) -> list[Gated]:
+    async def run_all(self, tasks: Sequence[SubtaskAttempt]) -> list[Gated]:
         """Return every subtask's patch with the gate's result, in the order of `tasks`."""
         found: dict[str, Gated] = {}
 
-        async def one(task: SubtaskAttempt) -> None:
-            found[task.subtask.id] = await self._one(task)
+        async def run_subtask(task: SubtaskAttempt) -> None:
+            found[task.subtask.id] = await self._run_subtask(task)
 
-        left = None if self.until is None else max(0.0, self.until - time.monotonic())
+        left = None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
         try:
             with anyio.move_on_after(left):
                 async with anyio.create_task_group() as group:
                     for task in tasks:
-                        group.start_soon(one, task)
+                        group.start_soon(run_subtask, task)
         except ExceptionGroup as several:
             # An error that needs a person comes first.
-            raise min(_flat(several), key=lambda error: not isinstance(error, NeedsPerson)) from several
-        return [found.get(task.subtask.id) or self._late(task) for task in tasks]
+            raise min(_flatten(several), key=lambda error: not isinstance(error, NeedsPerson)) from several
+        return [found.get(task.subtask.id) or self._late_result(task) for task in tasks]
 
-    def is_over(self) -> bool:
-        return self.until is not None and time.monotonic() >= self.until
+    def is_late(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
 
-    async def _one(self, task: SubtaskAttempt) -> Gated:
+    async def _run_subtask(self, task: SubtaskAttempt) -> Gated:
         async with self.at_once:
-            worked = await self._worked(task)
-        self.waiting -= 1
-        number = worked.try_
+            worked = await self._run_attempts(task)
+        self.unfinished -= 1
+        number = worked.attempt
         if not worked.tree:
-            return self._failed(task, number, worked.problem)
+            return self._failed_result(task, number, worked.problem)
         async with self._gates:
-            gated = await _boundary(self._judged, task, number, worked.tree)
-        return self._failed(task, number, gated) if isinstance(gated, str) else gated
+            gated = await _contain_failure(self._gate, task, number, worked.tree)
+        return self._failed_result(task, number, gated) if isinstance(gated, str) else gated
 
-    async def _judged(self, task: SubtaskAttempt, number: int, tree: str) -> Gated:
+    async def _gate(self, task: SubtaskAttempt, number: int, tree: str) -> Gated:
         id = task.subtask.id
-        patch = Patch(id=id, tree=tree, on=task.ground, footprint=task.subtask.footprint)
-        is_told = self.tries.is_told(task, number)
-        uniting = await self.hands.combiner(task.ground, subtask=id)
-        gated = await (replace(uniting, emit=_unheard) if is_told else uniting).gate_one(patch)
-        if not is_told:
-            self.tries.write_gated(task, number, gated.status)
+        patch = Patch(id=id, tree=tree, on=task.start_tree, footprint=task.subtask.footprint)
+        is_reported = self.attempts.is_reported(task, number)
+        combiner = await self.services.combiner(task.start_tree, subtask=id)
+        gated = await (replace(combiner, emit=_ignore) if is_reported else combiner).gate_one(patch)
+        if not is_reported:
+            self.attempts.write_gated(task, number, gated.status)
         return gated
 
-    def _late(self, task: SubtaskAttempt) -> Gated:
-        return self._failed(task, 0, NOT_GATED if self.tries.is_made(task) else TOO_LATE)
+    def _late_result(self, task: SubtaskAttempt) -> Gated:
+        return self._failed_result(task, 0, LATE_FOR_GATE if self.attempts.has_tree(task) else TOO_LATE)
 
-    def _failed(self, task: SubtaskAttempt, number: int, problem: str) -> Gated:
+    def _failed_result(self, task: SubtaskAttempt, number: int, problem: str) -> Gated:
         id, reason = task.subtask.id, Reason("worker_failed", problem)
-        if not self.tries.is_told(task, number):
-            told = SubtaskGated(id=id, status="error", reasons=(reason.as_event(),))
-            self.tries.write_gated(task, number, "error", told)
-        patch = Patch(id=id, tree="", on=task.ground, footprint=task.subtask.footprint)
+        if not self.attempts.is_reported(task, number):
+            event = SubtaskGated(id=id, status="error", reasons=(reason.as_event(),))
+            self.attempts.write_gated(task, number, "error", event)
+        patch = Patch(id=id, tree="", on=task.start_tree, footprint=task.subtask.footprint)
         return Gated(patch=patch, status="error", reasons=(reason,))
 
     # -- one worker --
 
-    async def _worked(self, task: SubtaskAttempt) -> WorkedNote:
+    async def _run_attempts(self, task: SubtaskAttempt) -> WorkedNote:
         """Return the attempt that made something, or the last one if none did."""
-        number, problem = task.first_try, ""
+        number, problem = task.first_attempt, ""
         while True:
-            worked = self.tries.known(task, number) or await self._try(task, number, problem)
+            worked = self.attempts.result_of(task, number) or await self._run_attempt(task, number, problem)
             number, problem = number + 1, worked.problem
-            is_over = worked.tree or worked.stop in ("budget", "claim")
-            if is_over or number >= task.first_try + task.tries:
+            is_last = worked.tree or worked.stop in ("budget", "claim")
+            if is_last or number >= task.first_attempt + task.attempts:
                 return worked
 
-    async def _try(self, task: SubtaskAttempt, number: int, problem: str) -> WorkedNote:
+    async def _run_attempt(self, task: SubtaskAttempt, number: int, problem: str) -> WorkedNote:
         """Run one worker. If it breaks, the other workers continue."""
-        worked = await _boundary(self._work, task, number, problem)
+        worked = await _contain_failure(self._run_worker, task, number, problem)
         if not isinstance(worked, str):
             return worked
         # The failure may come from the removal of its tree. What was made before that still counts.
-        return self.tries.known(task, number) or self.tries.write_worked(task, number, "", "model_failed", worked)
+        return self.attempts.result_of(task, number) or self.attempts.write_worked(
+            task, number, "", "model_failed", worked
+        )
 
-    async def _work(self, task: SubtaskAttempt, number: int, problem: str) -> WorkedNote:
-        id, anew = task.subtask.id, self.tries.anew(task, number)
-        part = f"{id}#{number}@{task.ground[:12]}{'+' * anew}"  # a tree and a conversation belong to one ground
+    async def _run_worker(self, task: SubtaskAttempt, number: int, problem: str) -> WorkedNote:
+        id, times_repeated = task.subtask.id, self.attempts.times_repeated(task, number)
+        # A tree and a conversation belong to one start tree.
+        worker_run = f"{id}#{number}@{task.start_tree[:12]}{'+' * times_repeated}"
         started = SubtaskStarted(id=id, index=task.index, level=task.level, total=task.total, attempt=number)
         self.job.notebook.write(None, started)
-        before = task.evidence or (prompts.failed(problem) if problem else "")
-        notebook = Heard(self.hands.notebook(part, id))
-        asker = self.hands.asker(id)
-        async with self.hands.maker(part, task.ground) as maker:
+        evidence = task.evidence or (prompts.failed_attempt(problem) if problem else "")
+        notebook = WatchedNotebook(self.services.notebook(worker_run, id))
+        asker = self.services.asker(id)
+        async with self.services.maker(worker_run, task.start_tree) as maker:
             job = replace(
                 self.job,
-                intent=prompts.working(self.job.intent, task.subtask, before),
+                intent=prompts.worker_prompt(self.job.intent, task.subtask, evidence),
                 role=f"worker:{id}",
-                iteration=number + MOST_TRIES * anew,
+                iteration=number + ATTEMPT_NUMBERS * times_repeated,
                 feedback="",
                 red_rounds=0,
                 maker=maker,
-                private_dir=self.job.private_dir / part,
+                private_dir=self.job.private_dir / worker_run,
                 notebook=notebook,
-                budget=self.hands.share(max(1, self.waiting)),
-                asker=PatientAsker(asker, notebook) if asker is not None else None,
+                budget=self.services.share(max(1, self.unfinished)),
+                asker=PausingAsker(asker, notebook) if asker is not None else None,
                 max_turns=self.worker.max_turns,
                 on_text=None,
                 worker_services=None,
             )
-            attempt = await self._attempt(job, notebook)
-            tree, problem = await self._made(part, task.ground, job, attempt)
-            body = self.tries.write_worked(task, number, tree, attempt.stop, problem)  # before its tree is removed
+            attempt = await self._run_engine(job, notebook)
+            tree, problem = await self._captured_tree(worker_run, task.start_tree, job, attempt)
+            note = self.attempts.write_worked(task, number, tree, attempt.stop, problem)  # before its tree is removed
         if attempt.stop == "waits" and attempt.waits_for:
             raise ModelWaits(attempt.problem, attempt.waits_for, attempt.reset_at)
-        return body
+        return note
 
-    async def _made(self, part: str, ground: str, job: Job, attempt: Attempt) -> tuple[str, str]:
+    async def _captured_tree(self, worker_run: str, start_tree: str, job: Job, attempt: Attempt) -> tuple[str, str]:
         """Return the tree that a worker left, or why it left none."""
         if attempt.stop in ("model_failed", "waits"):
             return "", attempt.problem
         try:
-            tree = await self.hands.capture(part, job.maker)
+            tree = await self.services.capture(worker_run, job.maker)
         except CandidateRefused as refused:
             return "", str(refused)
-        if tree == ground and attempt.stop == "budget":
+        if tree == start_tree and attempt.stop == "budget":
             return "", "a limit was reached before it made anything"
-        if tree == ground and attempt.claim is not None:
+        if tree == start_tree and attempt.claim is not None:
             return "", f"it claims that nothing should change: {attempt.claim.summary}"
         return tree, ""
 
-    async def _attempt(self, job: Job, notebook: "Heard") -> Attempt:
+    async def _run_engine(self, job: Job, notebook: "WatchedNotebook") -> Attempt:
         """Run a worker's attempt; end it if the worker is silent for too long."""
-        silence = self.hands.time().silence_secs
+        silence = self.services.time().silence_secs
         attempt = Attempt(stop="model_failed", problem=f"no activity for {silence:g} s")
         problem: Exception | None = None
         async with anyio.create_task_group() as tasks:
             if silence:
-                tasks.start_soon(notebook.silence, silence * PATIENCE, tasks.cancel_scope)
+                tasks.start_soon(notebook.cancel_when_silent, silence * SILENCE_SHARE, tasks.cancel_scope)
             try:
                 attempt = await self.worker.engine.attempt(job, partial(notebook.write, None))
             except Exception as error:  # noqa: BLE001 - not through the group, which would wrap it
@@ -246,26 +249,26 @@ class WorkerPool:
         return attempt
 
 
-async def _boundary(
-    work: Callable[[SubtaskAttempt, int, str], Awaitable[T]], task: SubtaskAttempt, number: int, word: str
+async def _contain_failure(
+    work: Callable[[SubtaskAttempt, int, str], Awaitable[T]], task: SubtaskAttempt, number: int, argument: str
 ) -> T | str:
-    """Return the result of the work, or why it failed as text. Only an error that needs a person, or a lost lease, also
-    stops the other workers."""
+    """Return the result of the work, or a text that says why it failed. Only an error that needs a person, or a lost
+    lease, stops the other workers too."""
     try:
-        return await work(task, number, word)
+        return await work(task, number, argument)
     except (NeedsPerson, LeaseLost):
         raise
     except Exception as error:  # noqa: BLE001 - one worker's fault must not lose the others' work; it is reported
         return str(error) if isinstance(error, DonewhenError) else f"{type(error).__name__}: {error}"
 
 
-def _flat(error: Exception) -> Iterator[Exception]:
+def _flatten(error: Exception) -> Iterator[Exception]:
     if isinstance(error, ExceptionGroup):
         for one in cast("ExceptionGroup[Exception]", error).exceptions:
-            yield from _flat(one)
+            yield from _flatten(one)
     else:
         yield error
 
 
-def _unheard(event: Event) -> None:
+def _ignore(event: Event) -> None:
     del event

@@ -21,9 +21,9 @@ LONGEST_PROMPT = 32_000
 LONGEST_PATH = 1000
 LONGEST_NAME = 255
 LONGEST_SYMBOL = 200
-UNSAYABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 """A file may have such a name, but it cannot be shown as text."""
-MOST_TOLD = 20
+MOST_ISSUES = 20
 """How many issues are reported; a planner that makes more of them has a more general misunderstanding."""
 MOST_LISTED = 8
 """How many places of one subtask are shown to people."""
@@ -83,7 +83,7 @@ class SubtaskPlan:
     def rendered(self) -> str:
         """Return text for people: what runs at the same time, and what each subtask writes and waits for."""
         by_id = {one.id: one for one in self.subtasks}
-        lines = [f"{_counted(len(self.subtasks), 'subtask')} in {_counted(len(self.levels), 'level')}"]
+        lines = [f"{_plural(len(self.subtasks), 'subtask')} in {_plural(len(self.levels), 'level')}"]
         for number, level in enumerate(self.levels, 1):
             lines.append(f"level {number}")
             for id in level:
@@ -92,9 +92,9 @@ class SubtaskPlan:
 
     def _lines_of(self, one: Subtask) -> Iterator[str]:
         yield f"  {one.id}: {_first_line(one.prompt)}"
-        yield f"    writes {_listed(one.writes)}"
+        yield f"    writes {_place_list(one.writes)}"
         if one.reads:
-            yield f"    reads {_listed(one.reads)}"
+            yield f"    reads {_place_list(one.reads)}"
         if needed := [other.id for other in self.subtasks if other.id in self.needs[one.id]]:
             yield f"    waits for {', '.join(needed)}"
 
@@ -109,14 +109,14 @@ def plan_of(plain: object) -> SubtaskPlan:
     issues: list[str] = []
     subtasks = _subtasks(plain, issues)
     writers = Writers(subtasks)
-    issues += _misnamed(subtasks)
-    issues += _clashes(subtasks, writers)
+    issues += _id_issues(subtasks)
+    issues += _write_conflicts(subtasks, writers)
     needs = {one.id: frozenset(writers.of_any(one.reads) - {one.id}) for one in subtasks}
-    levels, ring = _levels(needs)
-    if ring and len(needs) == len(subtasks):  # with a duplicate id it is unclear which one waits for which
-        issues.append(f"these subtasks read what the next one writes, in a cycle: {' → '.join([*ring, ring[0]])}")
+    levels, cycle = _levels(needs)
+    if cycle and len(needs) == len(subtasks):  # with a duplicate id it is unclear which one waits for which
+        issues.append(f"these subtasks read what the next one writes, in a cycle: {' → '.join([*cycle, cycle[0]])}")
     if issues:
-        raise InvalidReply(first_issues(issues, MOST_TOLD))
+        raise InvalidReply(first_issues(issues, MOST_ISSUES))
     return SubtaskPlan(tuple(subtasks), levels, needs)
 
 
@@ -129,33 +129,33 @@ def _first_line(prompt: str) -> str:
     return printable if len(printable) <= WIDTH else f"{printable[: WIDTH - 1]}…"
 
 
-def _listed(places: Sequence[SymbolRef]) -> str:
+def _place_list(places: Sequence[SymbolRef]) -> str:
     more = f", and {len(places) - MOST_LISTED} more" if len(places) > MOST_LISTED else ""
     return ", ".join(map(str, places[:MOST_LISTED])) + more
 
 
-def _counted(number: int, noun: str) -> str:
+def _plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 # -- parsing --
 
 
-def _subtasks(told: object, issues: list[str]) -> list[Subtask]:
-    if not isinstance(told, list | tuple) or not told:
+def _subtasks(value: object, issues: list[str]) -> list[Subtask]:
+    if not isinstance(value, list | tuple) or not value:
         raise InvalidReply(["'subtasks' must be a list with at least one entry"])
-    entries = cast("Sequence[object]", told)
+    entries = cast("Sequence[object]", value)
     if len(entries) > MOST_SUBTASKS:
         raise InvalidReply([f"{len(entries)} subtasks are more than {MOST_SUBTASKS}; make fewer and larger ones"])
     read = (_subtask(entry, number, issues) for number, entry in enumerate(entries))
     return [one for one in read if one is not None]
 
 
-def _subtask(told: object, number: int, issues: list[str]) -> Subtask | None:
-    if not isinstance(told, dict):
-        issues.append(f"subtasks[{number}] is {describe_value(told)} and not an object")
+def _subtask(value: object, number: int, issues: list[str]) -> Subtask | None:
+    if not isinstance(value, dict):
+        issues.append(f"subtasks[{number}] is {describe_value(value)} and not an object")
         return None
-    entry, wrong = cast("Mapping[str, object]", told), list[str]()
+    entry, wrong = cast("Mapping[str, object]", value), list[str]()
     id, prompt = _id(entry.get("id"), wrong), _prompt(entry.get("prompt"), wrong)
     files = [path for one in _list(entry, "files", wrong) if (path := _path(one, "files", wrong))]
     writes, reads = _places(entry, "writes", wrong), _places(entry, "reads", wrong)
@@ -165,23 +165,23 @@ def _subtask(told: object, number: int, issues: list[str]) -> Subtask | None:
     issues += [f"{name}: {issue}" for issue in wrong]
     if wrong:
         return None
-    named = {place.file for place in writes}
-    writes += [SymbolRef(file) for file in dict.fromkeys(files) if file not in named]
-    every = dict.fromkeys([*files, *(place.file for place in writes)])
-    return Subtask(id=id, prompt=prompt, files=tuple(every), writes=tuple(writes), reads=tuple(reads))
+    written_files = {place.file for place in writes}
+    writes += [SymbolRef(file) for file in dict.fromkeys(files) if file not in written_files]
+    all_files = dict.fromkeys([*files, *(place.file for place in writes)])
+    return Subtask(id=id, prompt=prompt, files=tuple(all_files), writes=tuple(writes), reads=tuple(reads))
 
 
-def _id(told: object, wrong: list[str]) -> str:
-    if isinstance(told, str) and ID.fullmatch(told):
-        return told
-    said = f", not {describe_value(told)}" if told is not None else ""
-    wrong.append(f"'id' must be text of 1 to 64 letters, digits, '_', '.' or '-', and not dots alone{said}")
+def _id(value: object, wrong: list[str]) -> str:
+    if isinstance(value, str) and ID.fullmatch(value):
+        return value
+    found = f", not {describe_value(value)}" if value is not None else ""
+    wrong.append(f"'id' must be text of 1 to 64 letters, digits, '_', '.' or '-', and not dots alone{found}")
     return ""
 
 
-def _prompt(told: object, wrong: list[str]) -> str:
+def _prompt(value: object, wrong: list[str]) -> str:
     """Return the prompt for a worker, without characters that cannot be passed to a program."""
-    prompt = told.replace("\0", "").encode("utf-8", "replace").decode().strip() if isinstance(told, str) else ""
+    prompt = value.replace("\0", "").encode("utf-8", "replace").decode().strip() if isinstance(value, str) else ""
     if not prompt:
         wrong.append("'prompt' must be text that says what to do")
     elif len(prompt) > LONGEST_PROMPT:
@@ -190,48 +190,50 @@ def _prompt(told: object, wrong: list[str]) -> str:
 
 
 def _list(entry: Mapping[str, object], key: str, wrong: list[str]) -> list[object]:
-    told = entry.get(key)
-    if told is not None and not isinstance(told, list):
-        wrong.append(f"'{key}' must be a list, not {describe_value(told)}")
+    value = entry.get(key)
+    if value is not None and not isinstance(value, list):
+        wrong.append(f"'{key}' must be a list, not {describe_value(value)}")
         return []
-    return cast("list[object]", told or [])
+    return cast("list[object]", value or [])
 
 
 def _places(entry: Mapping[str, object], key: str, wrong: list[str]) -> list[SymbolRef]:
     found: dict[SymbolRef, None] = {}
-    for told in _list(entry, key, wrong):
-        if not isinstance(told, str | dict):
-            wrong.append(f"'{key}' contains {describe_value(told)} instead of an object with 'file' and 'symbol'")
+    for value in _list(entry, key, wrong):
+        if not isinstance(value, str | dict):
+            wrong.append(f"'{key}' contains {describe_value(value)} instead of an object with 'file' and 'symbol'")
             continue
-        one = cast("Mapping[str, object]", told if isinstance(told, dict) else {"file": told})  # alone: the whole file
+        one = cast(
+            "Mapping[str, object]", value if isinstance(value, dict) else {"file": value}
+        )  # alone: the whole file
         path, symbol = _path(one.get("file"), key, wrong), _symbol(one.get("symbol"), key, wrong)
         if path and symbol:
             found[SymbolRef(path, symbol)] = None
     return list(found)
 
 
-def _path(told: object, key: str, wrong: list[str]) -> str:
+def _path(value: object, key: str, wrong: list[str]) -> str:
     """Return a path below the repository in git's form; empty if it is invalid."""
-    parts = [part for part in told.split("/") if part != "."] if isinstance(told, str) else []
+    parts = [part for part in value.split("/") if part != "."] if isinstance(value, str) else []
     path = "/".join(parts)
-    if not path or len(path) > LONGEST_PATH or UNSAYABLE.search(path) or any(map(_is_no_name, parts)):
-        wrong.append(f"'{key}' contains {describe_value(told)}, which is not the path of a file in the repository")
+    if not path or len(path) > LONGEST_PATH or UNPRINTABLE.search(path) or any(map(_is_invalid_name, parts)):
+        wrong.append(f"'{key}' contains {describe_value(value)}, which is not the path of a file in the repository")
         return ""
     return path
 
 
-def _is_no_name(part: str) -> bool:
+def _is_invalid_name(part: str) -> bool:
     return part in ("", "..") or part.lower() == ".git" or len(part.encode()) > LONGEST_NAME
 
 
-def _symbol(told: object, key: str, wrong: list[str]) -> str:
+def _symbol(value: object, key: str, wrong: list[str]) -> str:
     """Return the symbol in the form of declarations, also for `Shop::total`, `Shop#total`, `(*Shop).total` or
     `total()`."""
-    if told is None or told == "":
+    if value is None or value == "":
         return WHOLE_FILE
-    name = _with_dots(told) if isinstance(told, str) and len(told) <= LONGEST_SYMBOL and told.isprintable() else ""
+    name = _with_dots(value) if isinstance(value, str) and len(value) <= LONGEST_SYMBOL and value.isprintable() else ""
     if not name:
-        wrong.append(f"a 'symbol' in '{key}' is {describe_value(told)}, which is not a name")
+        wrong.append(f"a 'symbol' in '{key}' is {describe_value(value)}, which is not a name")
     return name
 
 
@@ -259,12 +261,12 @@ class Writers:
         for one in subtasks:
             for place in one.writes:
                 self._exactly[place.file, place.symbol].add(one.id)
-                for wider in (WHOLE_FILE, *_kin(place.symbol)):
+                for wider in (WHOLE_FILE, *_related_names(place.symbol)):
                     self._parts[place.file, wider].add(one.id)
 
     def of(self, place: SymbolRef) -> set[str]:
         found = set(self._parts.get((place.file, place.symbol), ()))
-        for name in (place.symbol, WHOLE_FILE, *_kin(place.symbol)):
+        for name in (place.symbol, WHOLE_FILE, *_related_names(place.symbol)):
             found |= self._exactly.get((place.file, name), set())
         return found
 
@@ -275,7 +277,7 @@ class Writers:
         return self.of(SymbolRef(file))
 
 
-def _kin(symbol: str) -> Iterator[str]:
+def _related_names(symbol: str) -> Iterator[str]:
     """Yield shorter names that can mean a symbol or what contains it: `A` and `A.b`, `b.c` and `c` for `A.b.c`."""
     parts = symbol.split(".")
     for number in range(1, len(parts)):
@@ -283,7 +285,7 @@ def _kin(symbol: str) -> Iterator[str]:
         yield ".".join(parts[number:])
 
 
-def _misnamed(subtasks: Sequence[Subtask]) -> Iterator[str]:
+def _id_issues(subtasks: Sequence[Subtask]) -> Iterator[str]:
     seen: dict[str, str] = {}
     for one in subtasks:
         known = seen.get(one.id.lower())
@@ -294,7 +296,7 @@ def _misnamed(subtasks: Sequence[Subtask]) -> Iterator[str]:
             yield f"the ids '{known}' and '{one.id}' differ only in case; give one of them another id"
 
 
-def _clashes(subtasks: Sequence[Subtask], writers: Writers) -> Iterator[str]:
+def _write_conflicts(subtasks: Sequence[Subtask], writers: Writers) -> Iterator[str]:
     shared: dict[tuple[str, str], list[SymbolRef]] = {}
     before: set[str] = set()
     for one in subtasks:
@@ -305,16 +307,16 @@ def _clashes(subtasks: Sequence[Subtask], writers: Writers) -> Iterator[str]:
     for (other, id), places in shared.items():
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
         yield f"'{other}' and '{id}' both write {places[0]}{more}; give each place to one of them"
-    yield from _files_in_the_way(subtasks)
+    yield from _files_as_directories(subtasks)
 
 
-def _files_in_the_way(subtasks: Sequence[Subtask]) -> Iterator[str]:
+def _files_as_directories(subtasks: Sequence[Subtask]) -> Iterator[str]:
     owners = {file: one.id for one in subtasks for file in one.files}
     for file, id in owners.items():
         parts = file.split("/")
         above = ("/".join(parts[:number]) for number in range(1, len(parts)))
-        if (taken := next((path for path in above if path in owners), None)) is not None:
-            both = f"'{id}' writes {shown(file)}, but '{owners[taken]}' writes {shown(taken)} as a file"
+        if (above_file := next((path for path in above if path in owners), None)) is not None:
+            both = f"'{id}' writes {shown(file)}, but '{owners[above_file]}' writes {shown(above_file)} as a file"
             yield f"{both}; name files, not directories"
 
 
@@ -323,12 +325,12 @@ def _levels(needs: Mapping[str, frozenset[str]]) -> tuple[tuple[tuple[str, ...],
     one."""
     levels: list[tuple[str, ...]] = []
     waiting = {id: set(others) for id, others in needs.items()}
-    while free := tuple(id for id, others in waiting.items() if not others):
-        levels.append(free)
-        waiting = {id: others.difference(free) for id, others in waiting.items() if others}
+    while ready := tuple(id for id, others in waiting.items() if not others):
+        levels.append(ready)
+        waiting = {id: others.difference(ready) for id, others in waiting.items() if others}
     if not waiting:
         return tuple(levels), []
-    ring = [next(iter(waiting))]
-    while (following := min(waiting[ring[-1]])) not in ring:
-        ring.append(following)
-    return tuple(levels), ring[ring.index(following) :]
+    cycle = [next(iter(waiting))]
+    while (following := min(waiting[cycle[-1]])) not in cycle:
+        cycle.append(following)
+    return tuple(levels), cycle[cycle.index(following) :]

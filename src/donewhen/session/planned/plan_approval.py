@@ -109,7 +109,7 @@ async def approve_foreman_plan(context: RoundContext, steps: Sequence[LadderStep
     while not is_approved(context.log.state, GateKind.PLAN):
         context.log.move("running")
         try:
-            plan = await foreman.engine.planned(job_to_plan(context, foreman), context.log.emit)
+            plan = await foreman.engine.make_plan(job_to_plan(context, foreman), context.log.emit)
         except NoAnswer as none:
             return Stop("declined", f"there is no plan: {none}", code="plan_invalid")
         except LimitReached:
