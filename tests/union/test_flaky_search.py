@@ -25,7 +25,7 @@ async def wrong_blames(number: int, false_red: float, false_green: float, limits
         judging = Judging(union, false_red, false_green, seed)
         found = await search(union.items, judging, limits=limits)
         assert found.kept in judging.green or not found.kept
-        assert not found.left
+        assert not found.undecided
         wrong += sum(is_wrong(union, blame.culprit, blame.partner) for blame in found.blames)
     return wrong
 

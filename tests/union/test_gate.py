@@ -66,7 +66,7 @@ async def gate(root: Path, judging: Says) -> AsyncGenerator[PatchGate]:
         reader = ParserClient(
             store.bare.launcher, await level.recorded_probe(store.bare.launcher, state_root(os.environ))
         )
-        yield PatchGate(store=store, base=git(root, "rev-parse", "main^{tree}"), reader=reader, judging=judging)
+        yield PatchGate(store=store, base=git(root, "rev-parse", "main^{tree}"), parser=reader, judging=judging)
 
 
 async def gated(

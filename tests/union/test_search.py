@@ -56,7 +56,7 @@ def assert_exact(union: Union, found: SearchResult) -> None:
         assert bool(blame.conflict) == (blame.check is None)
     culprits = {culprit for culprit, _, _ in blames}
     assert found.kept == tuple(id for id in union.ids if id not in culprits)
-    assert (found.flaky, found.left) == ((), ())
+    assert (found.flaky, found.undecided) == ((), ())
 
 
 def most_runs(union: Union, at_once: int) -> int:
@@ -269,8 +269,8 @@ def test_without_remaining_verdicts_the_largest_green_union_is_kept_and_the_rest
         assert judging.runs == found.runs + found.confirmations <= most
         assert found.kept in judging.green or not found.kept
         blamed = [blame.culprit for blame in found.blames]
-        assert sorted([*found.kept, *found.left, *blamed]) == sorted(union.ids)
-    assert searched(union, at_once, needed)[0].left == ()
+        assert sorted([*found.kept, *found.undecided, *blamed]) == sorted(union.ids)
+    assert searched(union, at_once, needed)[0].undecided == ()
 
 
 # -- the oracle --

@@ -57,10 +57,10 @@ class Judge:
         if phase == "union" and proven:
             self.proven.append(there)
             rule = self.when_proven or rule
-        return judgement({"works": "kept", **rule(there)})
+        return check_deltas({"works": "kept", **rule(there)})
 
 
-def judgement(stands: Mapping[str, DeltaKind | CheckDelta]) -> CheckDeltas:
+def check_deltas(stands: Mapping[str, DeltaKind | CheckDelta]) -> CheckDeltas:
     return CheckDeltas(
         tuple(
             one if isinstance(one, CheckDelta) else CheckDelta(name=name, kind=one, status=STATUS[one])
@@ -110,7 +110,7 @@ async def scene(
             store.bare.launcher, await level.recorded_probe(store.bare.launcher, state_root(os.environ))
         )
         judge, told = Judge(store, rule, when_proven), list[Event]()
-        gate = PatchGate(store=store, base=base, reader=reader, judging=judge)
+        gate = PatchGate(store=store, base=base, parser=reader, judging=judge)
         integration = Integration(store, under, reader, {patch.id: patch for patch in patches})
         before = ("earlier",) if ground else ()
         uniting = Combiner(gate, integration, judge, told.append, at_once=1, before=before, keeps_gains=keeps_gains)
@@ -181,7 +181,7 @@ async def test_single_steps_report_and_keep_the_same_as_one_call(tmp_path: Path)
 async def test_one_process_reads_the_texts_of_all_patches(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a", "b", "c"), lambda _: {}) as here:
         await here.uniting.combine_all(here.patches)
-        assert here.uniting.gate.reader.processes == 1
+        assert here.uniting.gate.parser.processes == 1
 
 
 async def test_a_later_patch_can_be_combined_with_the_others(tmp_path: Path) -> None:
@@ -322,8 +322,8 @@ async def test_the_kept_union_was_proven_with_its_goals(tmp_path: Path) -> None:
     async with scene(tmp_path, alone("a", "b", "x"), broken_by("x")) as here:
         found = await here.uniting.combine_all(here.patches)
         assert here.judge.proven == [frozenset(found.kept)]
-    assert found.judgement is not None
-    assert found.judgement.lacking(found.judgement.gains) == ()
+    assert found.check_deltas is not None
+    assert found.check_deltas.lacking(found.check_deltas.gains) == ()
 
 
 async def test_a_goal_lost_only_by_the_stricter_proof_is_searched_again(tmp_path: Path) -> None:

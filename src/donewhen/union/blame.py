@@ -43,9 +43,9 @@ async def first_red(known: SearchState, count: int, union: Callable[[int], Membe
     """
     if await known.has_conflict(union(count - 1)):
         return await _bisect(-1, count - 1, union, known.has_conflict)
-    beliefs = [known.known_red(union(number)) for number in range(count)]
-    high = beliefs.index(True) if True in beliefs else count - 1
-    low = max((number for number in range(high) if beliefs[number] is False), default=-1)
+    known_states = [known.known_red(union(number)) for number in range(count)]
+    high = known_states.index(True) if True in known_states else count - 1
+    low = max((number for number in range(high) if known_states[number] is False), default=-1)
     return await _bisect(low, high, union, known.is_red)
 
 
@@ -72,14 +72,14 @@ async def find_blame(known: SearchState, before: Sequence[str], culprit: str) ->
         # A failed merge is deterministic and needs no repetition.
         together = await known.has_conflict(pair)
         return _blame(known, culprit, partner if together else None, pair if together else witness, "red")
-    standing = await known.confirmed_state(pair)
-    if standing == "green":
+    state = await known.confirmed_state(pair)
+    if state == "green":
         return await _blame_several(known, before[:number], culprit)
     for one in (culprit, partner):
         blame = await _blame_alone(known, one)
         if blame:
             return blame
-    return _blame(known, culprit, partner, pair, standing)
+    return _blame(known, culprit, partner, pair, state)
 
 
 async def swap_blame(known: SearchState, blame: Blame) -> Blame:
@@ -94,22 +94,22 @@ async def swap_blame(known: SearchState, blame: Blame) -> Blame:
 async def _blame_alone(known: SearchState, culprit: str) -> Blame | None:
     if not await known.is_red_again((culprit,)):
         return None
-    standing = await known.confirmed_state((culprit,))
-    return None if standing == "green" else _blame(known, culprit, None, (culprit,), standing)
+    state = await known.confirmed_state((culprit,))
+    return None if state == "green" else _blame(known, culprit, None, (culprit,), state)
 
 
 async def _blame_several(known: SearchState, before: Sequence[str], culprit: str) -> Blame | None:
     """Blame for more than two patches: the culprit, the last one before it, and at least one other of `before`."""
     witness = known.union([*before, culprit])
-    standing = await known.confirmed_state(witness)
-    if standing == "green":
+    state = await known.confirmed_state(witness)
+    if state == "green":
         return None
     if await known.is_red_again(known.union(before)):
         # Red without the accused patch: an earlier green answer was wrong.
         return await find_blame(known, before[:-1], before[-1])
-    return _blame(known, culprit, None, witness, standing)
+    return _blame(known, culprit, None, witness, state)
 
 
-def _blame(known: SearchState, culprit: str, partner: str | None, witness: Members, standing: UnionState) -> Blame:
+def _blame(known: SearchState, culprit: str, partner: str | None, witness: Members, state: UnionState) -> Blame:
     check, conflict = known.cause(witness)
-    return Blame(culprit, partner, check, witness, standing == "red", conflict)
+    return Blame(culprit, partner, check, witness, state == "red", conflict)

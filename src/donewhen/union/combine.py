@@ -56,7 +56,7 @@ class United:
     gated: tuple[Gated, ...]
     kept: Members
     together: Together
-    judgement: CheckDeltas | None
+    check_deltas: CheckDeltas | None
     """Check deltas of the kept union; None if nothing is kept."""
     dropped: tuple[Dropped, ...]
     runs: int
@@ -102,18 +102,18 @@ class _CombinerOracle:
 
     async def judge(self, tree: str, first: tuple[str, ...], *, fresh: bool) -> Observation:
         id, _, number = tree.partition(" ")
-        judgement = await self.judging(id, "union", first, fresh=fresh, proven=self.proven)
-        against = _checks_against(judgement, self._gains[int(number)])
+        check_deltas = await self.judging(id, "union", first, fresh=fresh, proven=self.proven)
+        against = _checks_against(check_deltas, self._gains[int(number)])
         # Every check in `first` before the first red one counts as seen green.
         places = {name: place for place, name in enumerate(first)}
         return Observation(tuple(sorted(against, key=lambda name: places.get(name, len(places)))))
 
 
-def _checks_against(judgement: CheckDeltas, expected: Gains) -> tuple[str, ...]:
+def _checks_against(check_deltas: CheckDeltas, expected: Gains) -> tuple[str, ...]:
     """Return the checks that speak against a union. An unknown result does."""
-    if judgement.restored:
+    if check_deltas.restored:
         return (PROTECTED,)
-    return (*judgement.broken, *judgement.lacking(expected), *(delta.name for delta in judgement.unknown))
+    return (*check_deltas.broken, *check_deltas.lacking(expected), *(delta.name for delta in check_deltas.unknown))
 
 
 @dataclass(slots=True)
@@ -150,20 +150,20 @@ class Combiner:
                 gated=tuple(gated),
                 kept=(),
                 together=base,
-                judgement=None,
+                check_deltas=None,
                 dropped=(),
                 runs=0,
                 confirmations=0,
                 flaky=(),
             )
-        found, together, judgement = await self._search(accepted)
+        found, together, check_deltas = await self._search(accepted)
         dropped = await self._drops(found, {one.patch.id: one for one in accepted})
         self._emit_result(found.kept, dropped, together)
         return United(
             gated=tuple(gated),
             kept=found.kept,
             together=together,
-            judgement=judgement,
+            check_deltas=check_deltas,
             dropped=dropped,
             runs=found.runs,
             confirmations=found.confirmations,
@@ -174,15 +174,15 @@ class Combiner:
         """Return a proven union. The search first runs the checks alone. If its result fails the judgement with all
         defences, the search is repeated with all defences in every step."""
         items = [SearchItem(one.patch.id, one.files, green_alone=True) for one in accepted]
-        reached = {one.patch.id: one.judgement.gains for one in accepted if one.judgement}
-        expected = _Expected(reached if self.keeps_gains else {})
+        gains_alone = {one.patch.id: one.check_deltas.gains for one in accepted if one.check_deltas}
+        expected = _Expected(gains_alone if self.keeps_gains else {})
         for proven in (False, True):
             found = await search(items, _CombinerOracle(self.integration, self.judging, expected, proven))
             together = await self.integration.apply(found.kept)
-            judgement = await self.judging(together.tree, "union") if found.kept else None
-            if judgement is None or not _checks_against(judgement, expected.of(found.kept)):
-                return found, together, judgement
-        return replace(found, kept=(), left=found.kept), await self.integration.apply(()), None
+            check_deltas = await self.judging(together.tree, "union") if found.kept else None
+            if check_deltas is None or not _checks_against(check_deltas, expected.of(found.kept)):
+                return found, together, check_deltas
+        return replace(found, kept=(), undecided=found.kept), await self.integration.apply(()), None
 
     async def _gate_all(self, patches: Sequence[Patch]) -> tuple[Gated, ...]:
         """Gate each patch alone, some at the same time. Results are in the given order."""
@@ -210,11 +210,11 @@ class Combiner:
 
     async def _drops(self, found: SearchResult, accepted: Mapping[str, Gated]) -> tuple[Dropped, ...]:
         blamed = [await self._drop_for(blame, accepted) for blame in found.blames]
-        left = [
+        undecided = [
             Dropped(patch=id, partner=None, check=None, why="rejected", common=(), detail="no union with it was proven")
-            for id in found.left
+            for id in found.undecided
         ]
-        return (*blamed, *left)
+        return (*blamed, *undecided)
 
     async def _drop_for(self, blame: Blame, accepted: Mapping[str, Gated]) -> Dropped:
         obstacle = (await self.integration.apply(blame.witness)).obstacle if blame.conflict else None
@@ -232,13 +232,13 @@ class Combiner:
     def _emit_result(self, kept: Members, dropped: Sequence[Dropped], together: Together) -> None:
         causes = sorted(dropped, key=lambda one: PRECEDENCE.index(one.why))
         if causes:
-            gravest = causes[0]
+            first_cause = causes[0]
             self.emit(
                 events.UnionRejected(
                     culprits=tuple(one.patch for one in causes),
-                    partner=gravest.partner,
-                    reason=gravest.why,
-                    detail=gravest.detail,
+                    partner=first_cause.partner,
+                    reason=first_cause.why,
+                    detail=first_cause.detail,
                     causes=tuple(one.as_event() for one in causes),
                 )
             )
@@ -260,5 +260,5 @@ def _drop_detail(blame: Blame, obstacle: Obstacle | None, common: Sequence[str])
         together = f" together with {' and '.join(id for id in blame.witness if id != blame.culprit)}"
     if obstacle is not None:
         return f"cannot be merged{together}: {obstacle.detail}"
-    both = f"; both change {', '.join(common[:MOST_NAMED])}" if common else ""
-    return f"{blame.check} turns red{together}{both}"
+    shared = f"; both change {', '.join(common[:MOST_NAMED])}" if common else ""
+    return f"{blame.check} turns red{together}{shared}"

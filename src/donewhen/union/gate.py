@@ -38,7 +38,7 @@ class Gated:
     files: frozenset[str] = frozenset()
     symbols: frozenset[tuple[str, str]] = frozenset()
     """The (file, symbol) pairs that it changes, in files that have a grammar."""
-    judgement: CheckDeltas | None = None
+    check_deltas: CheckDeltas | None = None
 
 
 @frozen(kw_only=True)
@@ -46,7 +46,7 @@ class PatchGate:
     store: Store
     base: str
     """The base commit's tree id."""
-    reader: ParserClient
+    parser: ParserClient
     judging: Judging
     allowed: Callable[[str], bool] = field(default=lambda _: False)
     """Returns whether the contract declares a path editable."""
@@ -62,15 +62,15 @@ class PatchGate:
             for patch in patches
         ]
         requests = [await self._parser_requests(facts) for facts in collected]
-        answers = iter(await self.reader.ask([one for some in requests for one in some]))
+        answers = iter(await self.parser.ask([one for some in requests for one in some]))
         for facts, own_requests in zip(collected, requests, strict=True):
             for request in own_requests:
                 facts.read(request.path, next(answers))
         return collected
 
     async def judge(self, facts: "PatchFacts") -> Gated:
-        if facts.patch.unfit:
-            return facts.refuse([Reason("does_not_apply", facts.patch.unfit)])
+        if facts.patch.apply_problem:
+            return facts.refuse([Reason("does_not_apply", facts.patch.apply_problem)])
         if not facts.changes:
             return facts.refuse([Reason("empty", "changes nothing")])
         for reasons in ([*facts.broken, *_stray_changes(facts), *facts.duplicates], await self._rule_violations(facts)):
@@ -80,21 +80,21 @@ class PatchGate:
 
     async def _parser_requests(self, facts: "PatchFacts") -> list[ParserRequest]:
         sizes = await self._sizes(facts.changes)
-        in_a_language = [c for c in facts.changes if language_of(c.path) and not patch_rules.is_link(c)]
-        readable = [c for c in in_a_language if max(sizes[c.old], sizes[c.new]) <= MOST_BYTES]
-        for change in in_a_language:
-            if change not in readable:
+        parsed = [c for c in facts.changes if language_of(c.path) and not patch_rules.is_link(c)]
+        small = [c for c in parsed if max(sizes[c.old], sizes[c.new]) <= MOST_BYTES]
+        for change in parsed:
+            if change not in small:
                 facts.broken.append(Reason("unreadable", f"is larger than {MOST_BYTES >> 20} MiB", change.path))
-        others = len(facts.changes) - len(in_a_language)
+        others = len(facts.changes) - len(parsed)
         if others:
             facts.notes.append(
                 f"{others} of {len(facts.changes)} changed files have no grammar; only the checks cover them"
             )
-        texts = await self._texts(readable)
-        return [ParserRequest("change", c.path, {"before": texts[c.old], "after": texts[c.new]}) for c in readable]
+        texts = await self._texts(small)
+        return [ParserRequest("change", c.path, {"before": texts[c.old], "after": texts[c.new]}) for c in small]
 
     async def _rule_violations(self, facts: "PatchFacts") -> list[Reason]:
-        found = list(patch_rules.offences(facts.changes, self.allowed))
+        found = list(patch_rules.violations(facts.changes, self.allowed))
         if any(patch_rules.is_link(change) for change in facts.changes):
             before, after = facts.patch.on or self.base, facts.patch.tree
             found += patch_rules.bad_links(await self._links(before), await self._links(after))
@@ -110,28 +110,28 @@ class PatchGate:
 
     async def _judge_checks(self, facts: "PatchFacts") -> Gated:
         try:
-            judgement = await self.judging(facts.patch.tree, "gate")
+            check_deltas = await self.judging(facts.patch.tree, "gate")
         except DonewhenError as error:
             return facts.result("error", [Reason("machinery", str(error))])
-        if judgement.restored:
-            return facts.result("rejected", [Reason("protected", words) for words in judgement.restored], judgement)
-        broken = [delta for delta in judgement.deltas if delta.kind == "turned"]
+        if check_deltas.restored:
+            return facts.result("rejected", [Reason("protected", text) for text in check_deltas.restored], check_deltas)
+        broken = [delta for delta in check_deltas.deltas if delta.kind == "turned"]
         if broken:
             reasons = [
                 Reason("check_turned", delta.detail or f"{delta.name} is {delta.status}", check=delta.name)
                 for delta in broken
             ]
-            return facts.result("rejected", reasons, judgement)
-        if judgement.unknown:
+            return facts.result("rejected", reasons, check_deltas)
+        if check_deltas.unknown:
             reasons = [
                 Reason("check_unknown", f"{delta.name}: {delta.detail}", check=delta.name)
-                for delta in judgement.unknown
+                for delta in check_deltas.unknown
             ]
-            return facts.result("inconclusive", reasons, judgement)
-        if not judgement.has_evidence:
-            words = "no check was green on the base, and nothing could be built: nothing proves that it is harmless"
-            return facts.result("inconclusive", [Reason("no_evidence", words)], judgement)
-        return facts.result("accepted", [], judgement)
+            return facts.result("inconclusive", reasons, check_deltas)
+        if not check_deltas.has_evidence:
+            text = "no check was green on the base, and nothing could be built: nothing proves that it is harmless"
+            return facts.result("inconclusive", [Reason("no_evidence", text)], check_deltas)
+        return facts.result("accepted", [], check_deltas)
 
     async def _sizes(self, changes: Sequence[Change]) -> dict[TreeEntry | None, int]:
         """Return the size of each side of the changes; 0 for anything except a file."""
@@ -183,14 +183,14 @@ class PatchFacts:
             self.notes.append(f"{path} did not parse before either")
         self.touched[path] = answer["symbols"]
         for one in answer["duplicates"]:
-            words = f"is declared {len(one['lines'])} times (lines {', '.join(map(str, one['lines']))})"
-            self.duplicates.append(Reason("duplicate_declaration", words, path, one["name"]))
+            text = f"is declared {len(one['lines'])} times (lines {', '.join(map(str, one['lines']))})"
+            self.duplicates.append(Reason("duplicate_declaration", text, path, one["name"]))
 
     def refuse(self, reasons: Sequence[Reason]) -> Gated:
-        unread = bool(reasons) and all(reason.code == "unreadable" for reason in reasons)
-        return self.result("inconclusive" if unread else "rejected", reasons)
+        is_unreadable = bool(reasons) and all(reason.code == "unreadable" for reason in reasons)
+        return self.result("inconclusive" if is_unreadable else "rejected", reasons)
 
-    def result(self, status: Status, reasons: Sequence[Reason], judgement: CheckDeltas | None = None) -> Gated:
+    def result(self, status: Status, reasons: Sequence[Reason], check_deltas: CheckDeltas | None = None) -> Gated:
         return Gated(
             patch=self.patch,
             status=status,
@@ -203,7 +203,7 @@ class PatchFacts:
                 for kind in ("added", "removed", "modified")
                 for name in symbols[kind]
             ),
-            judgement=judgement,
+            check_deltas=check_deltas,
         )
 
 

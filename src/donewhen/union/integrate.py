@@ -49,7 +49,7 @@ class Integration:
     store: Store
     base: str
     """The id of the tree on which all patches are made: the base, or the base with earlier patches applied."""
-    reader: ParserClient
+    parser: ParserClient
     patches: Mapping[str, Patch]
     """By id. Patches may be added during use; the patch of an id never changes."""
     _applied: dict[Members, Together] = field(default_factory=dict[Members, "Together"])
@@ -84,22 +84,24 @@ class Integration:
 
     async def _resolve(self, patch: Patch, merged: Merge) -> "_Resolved | Obstacle":
         """Finish a merge with conflicts by the syntax merge, or return the obstacle."""
-        stuck = [sides for sides in merged.conflicts if not sides.lines_only]
-        if stuck:
-            files = tuple(sides.path for sides in stuck)
+        unmergeable = [sides for sides in merged.conflicts if not sides.lines_only]
+        if unmergeable:
+            files = tuple(sides.path for sides in unmergeable)
             return Obstacle("patch_conflict", patch.id, files, detail=f"{_listed(files)}: moved or removed by one side")
         texts = await self._versions(merged.conflicts)
-        if large := [path for path, versions in texts.items() if None in versions.values()]:
-            return Obstacle("patch_conflict", patch.id, tuple(large), detail=f"{_listed(large)}: too large to merge")
-        questions = [ParserRequest("merge", sides.path, texts[sides.path]) for sides in merged.conflicts]
-        answers = await self.reader.ask(questions)
+        if too_large := [path for path, versions in texts.items() if None in versions.values()]:
+            return Obstacle(
+                "patch_conflict", patch.id, tuple(too_large), detail=f"{_listed(too_large)}: too large to merge"
+            )
+        requests = [ParserRequest("merge", sides.path, texts[sides.path]) for sides in merged.conflicts]
+        answers = await self.parser.ask(requests)
         found = dict(zip((sides.path for sides in merged.conflicts), answers, strict=True))
         refused = {path: answer for path, answer in found.items() if "text" not in answer}
         if refused:
             return _conflict(patch, refused)
-        news = {path: base64.b64decode(answer["text"]) for path, answer in found.items()}
+        merged_texts = {path: base64.b64decode(answer["text"]) for path, answer in found.items()}
         how = {path: ", ".join(answer["how"]) for path, answer in found.items()}
-        return _Resolved(await resolve_conflicts(self.store.bare, merged, news), how, _duplicates(patch, found))
+        return _Resolved(await resolve_conflicts(self.store.bare, merged, merged_texts), how, _duplicates(patch, found))
 
     async def _versions(self, conflicts: Sequence[Sides]) -> dict[str, dict[str, bytes | None]]:
         entries = [entry for sides in conflicts for entry in (sides.base, sides.ours, sides.theirs) if entry]
@@ -126,10 +128,10 @@ class Integration:
             return {}
         ids = list(dict.fromkeys(id for _, old, new in texts for id in (old, new)))
         contents = dict(zip(ids, await self.store.bare.contents(ids), strict=True))
-        questions = [
+        requests = [
             ParserRequest("change", path, {"before": contents[old], "after": contents[new]}) for path, old, new in texts
         ]
-        answers = await self.reader.ask(questions)
+        answers = await self.parser.ask(requests)
         return dict(zip((path for path, _, _ in texts), answers, strict=True))
 
 
@@ -143,19 +145,19 @@ class _Resolved:
 
 def _conflict(patch: Patch, refused: Mapping[str, Mapping[str, Any]]) -> Obstacle:
     symbols: list[str] = []
-    words: list[str] = []
+    texts: list[str] = []
     for path, answer in refused.items():
         places = answer.get("conflict") or [{"line": 0, "symbol": "", "why": answer.get("unreadable", "")}]
         symbols += [str(place["symbol"]) for place in places if place["symbol"]]
         first = places[0]
-        words.append(f"{shown(path)}:{first['line']} {first['why']}".rstrip())
+        texts.append(f"{shown(path)}:{first['line']} {first['why']}".rstrip())
     files = tuple(refused)
-    return Obstacle("patch_conflict", patch.id, files, tuple(dict.fromkeys(symbols)), "; ".join(words[:3]))
+    return Obstacle("patch_conflict", patch.id, files, tuple(dict.fromkeys(symbols)), "; ".join(texts[:3]))
 
 
-def _duplicates(patch: Patch, read: Mapping[str, Mapping[str, Any]]) -> Obstacle | None:
+def _duplicates(patch: Patch, answers: Mapping[str, Mapping[str, Any]]) -> Obstacle | None:
     """Return an obstacle for declarations that would exist twice, or None."""
-    found = {path: [str(one["name"]) for one in answer.get("duplicates", ())] for path, answer in read.items()}
+    found = {path: [str(one["name"]) for one in answer.get("duplicates", ())] for path, answer in answers.items()}
     files = tuple(path for path, names in found.items() if names)
     if not files:
         return None

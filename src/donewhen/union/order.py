@@ -25,10 +25,10 @@ class SearchItem:
 
 def by_risk(items: Sequence[SearchItem]) -> list[SearchItem]:
     """Sort by risk: few files shared with others first, then few files. The last one is blamed first."""
-    touching = Counter(path for item in items for path in item.files)
+    changes = Counter(path for item in items for path in item.files)
 
     def risk(item: SearchItem) -> tuple[tuple[int, ...], int, int]:
-        return item.risk, sum(touching[path] - 1 for path in item.files), len(item.files)
+        return item.risk, sum(changes[path] - 1 for path in item.files), len(item.files)
 
     return sorted(items, key=risk)
 
@@ -37,7 +37,7 @@ def components(items: Sequence[SearchItem]) -> list[list[SearchItem]]:
     """Return groups that share no file with each other. Members, and groups by first member, keep the given order."""
     leader = {item.id: item.id for item in items}
 
-    def found(one: str) -> str:
+    def root_of(one: str) -> str:
         while leader[one] != one:
             leader[one] = leader[leader[one]]
             one = leader[one]
@@ -46,16 +46,16 @@ def components(items: Sequence[SearchItem]) -> list[list[SearchItem]]:
     first_with: dict[str, str] = {}
     for item in items:
         for path in item.files:
-            leader[found(item.id)] = found(first_with.setdefault(path, item.id))
+            leader[root_of(item.id)] = root_of(first_with.setdefault(path, item.id))
     groups: defaultdict[str, list[SearchItem]] = defaultdict(list)
     for item in items:
-        groups[found(item.id)].append(item)
+        groups[root_of(item.id)].append(item)
     return list(groups.values())
 
 
 def lanes(groups: Iterable[Sequence[SearchItem]], most: int) -> list[list[SearchItem]]:
     """Distribute the groups over at most `most` lanes of about equal length. No group is split."""
-    dealt: list[list[SearchItem]] = [[] for _ in range(most)]
+    filled: list[list[SearchItem]] = [[] for _ in range(most)]
     for group in sorted(groups, key=len, reverse=True):
-        min(dealt, key=len).extend(group)
-    return [lane for lane in dealt if lane]
+        min(filled, key=len).extend(group)
+    return [lane for lane in filled if lane]

@@ -58,18 +58,18 @@ class ParserClient:
     processes: int = field(default=0)
     """Number of processes started so far."""
 
-    async def ask(self, questions: Sequence[ParserRequest]) -> list[Mapping[str, Any]]:
+    async def ask(self, requests: Sequence[ParserRequest]) -> list[Mapping[str, Any]]:
         """Return an answer to each request, in order; `{"unreadable": why}` for a text that could not be parsed."""
         answers: list[Mapping[str, Any]] = []
-        while len(answers) < len(questions):
-            answers += await self._ask_process(questions[len(answers) :]) or [{"unreadable": UNREADABLE}]
+        while len(answers) < len(requests):
+            answers += await self._ask_process(requests[len(answers) :]) or [{"unreadable": UNREADABLE}]
         return answers
 
-    async def _ask_process(self, questions: Sequence[ParserRequest]) -> list[Mapping[str, Any]]:
+    async def _ask_process(self, requests: Sequence[ParserRequest]) -> list[Mapping[str, Any]]:
         self.processes += 1
-        given, walls = b"".join(one.line() for one in questions), _confinement(self.probe)
+        lines, confinement_rules = b"".join(one.line() for one in requests), _confinement(self.probe)
         reader = interpreter(
-            self.boot, PACKAGES, given, wall_secs=WALL_SECS, most_output=MOST_OUTPUT, confinement=walls
+            self.boot, PACKAGES, lines, wall_secs=WALL_SECS, most_output=MOST_OUTPUT, confinement=confinement_rules
         )
         finished = await self.launcher.run(reader)
         if finished.end is End.COULD_NOT_START:

@@ -34,5 +34,5 @@ class Patch:
     origin: str = ""
     """The commit from which it was made, if there was one."""
     footprint: Footprint | None = None
-    unfit: str = ""
+    apply_problem: str = ""
     """Why `tree` is missing: the patch does not apply. Empty for a patch that applies."""

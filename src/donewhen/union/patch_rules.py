@@ -33,7 +33,7 @@ SECRETS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
 )
 
 
-def offences(changes: Sequence[Change], allowed: Callable[[str], bool]) -> Iterator[Reason]:
+def violations(changes: Sequence[Change], allowed: Callable[[str], bool]) -> Iterator[Reason]:
     """Yield the rule violations that follow from the names and kinds of the changed paths."""
     for change in changes:
         path, new = raw(change.path), change.new
@@ -41,7 +41,7 @@ def offences(changes: Sequence[Change], allowed: Callable[[str], bool]) -> Itera
             yield Reason("name", why, change.path)
         if new is not None and new.mode == GITLINK and new != change.old:
             yield Reason("submodule", "points to another repository", change.path)
-        if not allowed(change.path) and (why := _switch(change.path)):
+        if not allowed(change.path) and (why := _control_file(change.path)):
             yield Reason("control_file", why, change.path)
 
 
@@ -67,7 +67,7 @@ def secrets(path: str, before: bytes | None, after: bytes | None) -> list[Reason
     return found[:MOST_SECRETS]
 
 
-def _switch(path: str) -> str:
+def _control_file(path: str) -> str:
     folded = path.casefold()
     if refusals.is_flagged(raw(path)):
         return "configures tools that run commands"

@@ -31,7 +31,7 @@ class SearchResult:
     """Number of repeated judgements, made only to confirm an answer."""
     flaky: tuple[str, ...]
     """Checks that were both green and red on one tree."""
-    left: Members = ()
+    undecided: Members = ()
     """Patches neither kept nor blamed, because the allowed number of judgements was used up."""
 
 
@@ -40,8 +40,8 @@ async def search(
 ) -> SearchResult:
     """Return a maximal green union of the patches. The empty union (the base) must be green."""
     order = by_risk(patches)
-    questions = CachedOracle(oracle, [item.id for item in patches], limits)
-    known = SearchState(questions, [item.id for item in patches if item.green_alone])
+    cached = CachedOracle(oracle, [item.id for item in patches], limits)
+    known = SearchState(cached, [item.id for item in patches if item.green_alone])
     salvage = Salvage(known, [item.id for item in order])
     try:
         if await salvage.is_red():
@@ -51,16 +51,16 @@ async def search(
     except SearchExhausted:
         kept = max(known.greens(), key=len, default=())
         blamed = {blame.culprit for blame in salvage.blames}
-        left = known.union(id for id in salvage.start_order if id not in blamed and id not in kept)
-        return _result(known, salvage, kept, left)
+        undecided = known.union(id for id in salvage.start_order if id not in blamed and id not in kept)
+        return _result(known, salvage, kept, undecided)
     return _result(known, salvage, salvage.sequence)
 
 
-async def _search_lanes(whole: "Salvage", dealt: list[list[SearchItem]]) -> None:
+async def _search_lanes(whole: "Salvage", groups: list[list[SearchItem]]) -> None:
     """Search independent groups at the same time. The remaining patches must still be judged together."""
-    if len(dealt) < 2:
+    if len(groups) < 2:
         return
-    parts = [Salvage(whole.known, [id for id in whole.sequence if id in {item.id for item in lane}]) for lane in dealt]
+    parts = [Salvage(whole.known, [id for id in whole.sequence if id in {item.id for item in lane}]) for lane in groups]
     try:
         async with anyio.create_task_group() as tasks:
             for part in parts:
@@ -113,34 +113,34 @@ class Salvage:
         if blame.partner:
             await self._drop_partner_instead(blame.partner, self.sequence[:last])
 
-    async def _drop_partner_instead(self, hub: str, prefix: list[str]) -> None:
+    async def _drop_partner_instead(self, partner: str, prefix: list[str]) -> None:
         """Drop a partner of several culprits instead of them, if that keeps more patches. Tried once per partner."""
-        victims = [blame for blame in self.blames if blame.partner == hub]
-        if len(victims) < 2 or hub in self._spared:
+        victims = [blame for blame in self.blames if blame.partner == partner]
+        if len(victims) < 2 or partner in self._spared:
             return
-        self._spared.add(hub)
+        self._spared.add(partner)
         culprits = [blame.culprit for blame in victims]
-        if await self.known.is_red(self.known.union([*(id for id in prefix if id != hub), *culprits])):
+        if await self.known.is_red(self.known.union([*(id for id in prefix if id != partner), *culprits])):
             return
         self.blames = [blame for blame in self.blames if blame not in victims]
         self.blames.append(await swap_blame(self.known, victims[0]))
-        self.sequence = self._in_order([*(id for id in self.sequence if id != hub), *culprits])
+        self.sequence = self._in_order([*(id for id in self.sequence if id != partner), *culprits])
 
     async def add_again(self) -> None:
         """Add a culprit again if a patch of its witness was dropped later and the union with it is green."""
         for blame in list(self.blames):
             if set(blame.witness) - {blame.culprit} <= set(self.sequence):
                 continue
-            grown = self._in_order([*self.sequence, blame.culprit])
-            if not await self.known.is_judged_red(self.known.union(grown)):
-                self.sequence = grown
+            extended = self._in_order([*self.sequence, blame.culprit])
+            if not await self.known.is_judged_red(self.known.union(extended)):
+                self.sequence = extended
                 self.blames.remove(blame)
 
     def _in_order(self, ids: Sequence[str]) -> list[str]:
         return sorted(ids, key=self.start_order.__getitem__)
 
 
-def _result(known: SearchState, salvage: Salvage, kept: Sequence[str], left: Members = ()) -> SearchResult:
+def _result(known: SearchState, salvage: Salvage, kept: Sequence[str], undecided: Members = ()) -> SearchResult:
     blames = tuple(blame for blame in salvage.blames if blame.culprit not in kept)
-    request = known.oracle
-    return SearchResult(known.union(kept), blames, request.runs, request.confirmations, known.flaky, left)
+    oracle = known.oracle
+    return SearchResult(known.union(kept), blames, oracle.runs, oracle.confirmations, known.flaky, undecided)

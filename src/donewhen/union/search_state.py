@@ -36,8 +36,8 @@ class SearchState:
 
     async def is_red(self, members: Members) -> bool:
         """Return whether a union is red, with the weak evidence that is enough to continue a search."""
-        believed = self.known_red(members)
-        return believed if believed is not None else await self.is_judged_red(members)
+        known = self.known_red(members)
+        return known if known is not None else await self.is_judged_red(members)
 
     async def is_judged_red(self, members: Members) -> bool:
         """The same, but only from judgements of this search: an earlier green of a patch alone does not count."""
@@ -74,11 +74,11 @@ class SearchState:
         observations = await self.oracle.observe(members)
         if members in self._green_alone and not observations.is_judged:
             return False
-        once, most = observations.times_judged + 1, self.oracle.limits.asks
+        wanted, most = observations.times_judged + 1, self.oracle.limits.asks
         while (
             not observations.conflict
             and observations.times_judged < most
-            and (observations.times_judged < once or (observations.flaky and abs(observations.lead) < 2))
+            and (observations.times_judged < wanted or (observations.flaky and abs(observations.lead) < 2))
         ):
             await self.oracle.confirm(observations)
         return observations.is_red

@@ -43,7 +43,7 @@ def refused(*reasons: Reason) -> United:
         kept=("a",),
         dropped=(),
         together=Together("t"),
-        judgement=None,
+        check_deltas=None,
         runs=0,
         confirmations=0,
         flaky=(),

@@ -63,7 +63,7 @@ def _show(combined: "Combined") -> None:
         click.echo(one_line(f"merged by syntax: {path} ({how})"))
     for name in united.flaky:
         click.echo(one_line(f"flaky: {name} gave different results for the same tree"))
-    for delta in united.judgement.deltas if united.judgement else ():
+    for delta in united.check_deltas.deltas if united.check_deltas else ():
         if delta.kind == "open":
             click.echo(one_line(f"does not decide: {delta.name} ({delta.detail})"))
     if combined.note:

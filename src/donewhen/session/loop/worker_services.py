@@ -142,7 +142,7 @@ class SessionWorkerServices:
             judging = replace(judging, emit=partial(_emit_for, self.context.log, subtask))
         store, parser, base = self.store, self.parser, await self.base()
         gate = PatchGate(
-            store=store, base=base, reader=parser, judging=judging, allowed=editable(self.context.start_record.contract)
+            store=store, base=base, parser=parser, judging=judging, allowed=editable(self.context.start_record.contract)
         )
         integration = Integration(store, start_tree, parser, patches)
         return Combiner(gate, integration, judging, self.context.log.emit, before=before, keeps_gains=True)

@@ -82,7 +82,7 @@ async def _of_commit(workplace: Workplace, base: str, name: str, commit: str) ->
     )
     if merged.conflicts:
         paths = ", ".join(shown(sides.path) for sides in merged.conflicts[:3])
-        return Patch(id=name, tree="", title=title, origin=commit, unfit=f"does not apply to the base: {paths}")
+        return Patch(id=name, tree="", title=title, origin=commit, apply_problem=f"does not apply to the base: {paths}")
     return Patch(id=name, tree=merged.tree, title=title, origin=commit)
 
 
@@ -97,7 +97,7 @@ async def _of_file(workplace: Workplace, base: str, name: str, file: Path) -> Pa
     except BadInput as error:
         raise BadInput(f"{shown(name)}: {error}") from error
     except patches.DoesNotApply as refused:
-        return Patch(id=name, tree="", title=title, unfit=f"does not apply to the base: {refused}")
+        return Patch(id=name, tree="", title=title, apply_problem=f"does not apply to the base: {refused}")
     return Patch(id=name, tree=tree, title=title)
 
 
@@ -146,7 +146,7 @@ async def combine(workplace: Workplace, contract: Contract, base: str, names: Se
     store, reader = workplace.store, ParserClient(workplace.launcher, workplace.probe)
     tree = await store.tree_of(base)
     integration = Integration(store, tree, reader, {patch.id: patch for patch in patches})
-    gate = PatchGate(store=store, base=tree, reader=reader, judging=judge, allowed=editable(contract))
+    gate = PatchGate(store=store, base=tree, parser=reader, judging=judge, allowed=editable(contract))
     united = await Combiner(gate, integration, judge, emit).combine_all(patches)
     moved = [patch.id for patch in patches if patch.origin and await _has_moved(workplace, patch)]
     note = f"moved during the run; judged at their earlier commits: {', '.join(moved)}" if moved else ""
@@ -189,7 +189,7 @@ async def _has_moved(workplace: Workplace, patch: Patch) -> bool:
 
 def _finished(combined: Combined) -> SessionFinished:
     united, summary = combined.united, combined.summary
-    deltas = united.judgement.deltas if united.judgement else ()
+    deltas = united.check_deltas.deltas if united.check_deltas else ()
     results = tuple(CheckResult(delta.name, delta.status, delta.exit_code, delta.duration_ms) for delta in deltas)
     # All patches may be in while a check is still red as on the base: then the contract is not met.
     green = bool(deltas) and all(delta.status == "pass" or delta.quarantined for delta in deltas)
