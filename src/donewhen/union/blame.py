@@ -1,8 +1,7 @@
 """Finds which patch makes a green union red, and together with which other patch.
 
-The search uses one judgement per step, and a flaky check may have spoiled any of them. So no patch is blamed for what
-the search saw on its way: the smallest red union is judged repeatedly, and so are its parts. A trial may also find that
-no patch is to blame.
+The search judges each union once, and a flaky check may make any of these results wrong. So the search alone blames no
+patch: the smallest red union is judged repeatedly, and so are its parts. This may show that no patch is to blame.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

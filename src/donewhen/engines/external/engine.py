@@ -40,7 +40,7 @@ RETRIES = 2
 BACK_OFF_SECS = 0.5
 REFUSED_STATUSES = (401, 403)
 MOST_REFUSED = 2
-"""This many refused credentials at the gateway are not an accident."""
+"""After this many refused requests at the gateway, the key counts as invalid."""
 
 
 class InvocationBegun(EngineNote):

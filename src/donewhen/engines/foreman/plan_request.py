@@ -133,7 +133,7 @@ class Planning:
 
 
 def is_plan(text: str) -> bool:
-    """Tell whether the text from a person is a plan itself, and not a request about it."""
+    """Return True if the text from a person is a plan, and not a request to change one."""
     return text.lstrip().startswith("{")
 
 

@@ -183,7 +183,7 @@ class AttemptNotes:
         return counting[-1] if counting else None
 
     def has_tree(self, task: SubtaskAttempt) -> bool:
-        """Tell whether there is something that could be gated."""
+        """Return True if a worker has made something that can be gated."""
         return any(worked.tree and self._is_valid(task, worked) for worked in self._worked(task))
 
     def times_repeated(self, task: SubtaskAttempt, number: int) -> int:
@@ -210,7 +210,7 @@ class AttemptNotes:
         return [worked for worked in WorkedNote.all_in(notes) if worked.id == task.subtask.id]
 
     def _is_valid(self, task: SubtaskAttempt, worked: WorkedNote) -> bool:
-        """Tell whether a recorded attempt counts. It does not if it was made on another tree, or if it waited for a
+        """Return True if a recorded attempt counts. It does not if it was made on another tree, or if it waited for a
         person. In a session that was resumed after its end, it also does not count if it failed or was stopped by a
         limit."""
         if worked.stop == "waits" or worked.start_tree != task.start_tree:

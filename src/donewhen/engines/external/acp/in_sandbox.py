@@ -92,7 +92,7 @@ class SandboxPipe:
         self._has_ended = anyio.Event()
         self.finished: Finished | None = None
         self.fault = ""
-        """Why the process had to be ended; empty if it behaves."""
+        """Why the process was stopped; empty if it was not."""
         self.stop_agent = _do_nothing
 
     # -- input of the process --

@@ -1,7 +1,7 @@
 """HTTP/1.1 heads and request bodies, read by a strict grammar.
 
 Heads are parsed without I/O: bytes in, a head or `BadHead` out. Everything that two programs could read in two ways is
-refused: a bare line feed, a folded line, a space before a colon, two lengths, a length beside a transfer coding.
+refused: a bare line feed, a folded line, a space before a colon, two lengths, a length together with a transfer coding.
 
 A body is read as it arrives, piece by piece, by the framing of its head, and never kept whole. Chunks are read
 strictly. Their extensions and trailers are dropped, because what is passed on is framed again.

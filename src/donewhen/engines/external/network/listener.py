@@ -57,4 +57,4 @@ async def _accepted(listener: socket.socket) -> socket.socket:
         except BlockingIOError:
             continue
         except OSError:
-            await anyio.sleep(RETRY_SECS)  # the client is gone again, or there are no descriptors left for now
+            await anyio.sleep(RETRY_SECS)  # the client has disconnected, or all file descriptors are in use

@@ -212,7 +212,7 @@ class _ProxyConnection:
             if head.length is None:
                 await remote.send(http1.LAST_CHUNK)
         except ConnectionClosed:
-            return  # closed by a host that needs no more and may have answered, or by the agent, which is gone
+            return  # the host needs no more and may have answered, or the agent has disconnected
 
     async def _answer(self, remote: SocketStream) -> None:
         """Pass on any answer as the last one of this connection: what the agent sends after it is not forwarded."""
