@@ -72,7 +72,7 @@ async def keep(workplace: Workplace, text: str) -> str:
     """Keep a receipt and what it names. Return its digest."""
     found = receipt.read(text.encode(), "the new receipt")
     name = found.digest.removeprefix("sha256:")
-    kept = _kept(workplace, found.digest)
+    kept = kept_file(workplace, found.digest)
     kept.parent.mkdir(exist_ok=True, mode=0o700)
     write_atomically(kept, text)
     await workplace.store.keep(f"receipts/{name[:16]}-base", found.content["base"])
@@ -111,7 +111,7 @@ async def find(workplace: Workplace, named: str, start: Path) -> Receipt:
     digest = next((one for one in reversed(stated) if DIGEST.fullmatch(one)), "")
     if not digest:
         raise BadInput(f"{named}: the commit carries no {receipt.TRAILER}")
-    kept = _kept(workplace, digest)
+    kept = kept_file(workplace, digest)
     if not kept.is_file():
         raise BadInput(f"{named}: its receipt {digest} is not on this machine; name the file that holds it")
     found = receipt.read(kept.read_bytes(), str(kept))
@@ -120,7 +120,7 @@ async def find(workplace: Workplace, named: str, start: Path) -> Receipt:
     return found
 
 
-def _kept(workplace: Workplace, digest: str) -> Path:
+def kept_file(workplace: Workplace, digest: str) -> Path:
     """Return the path of a receipt that was written on this machine."""
     return workplace.trees.directory / "receipts" / f"{digest.removeprefix('sha256:')}.json"
 
@@ -160,7 +160,7 @@ async def _may_be_foreign(workplace: Workplace, found: Receipt, foreign: str) ->
 
     The base may be a commit of a branch that was only fetched. Its contract can then be from anyone.
     """
-    if _kept(workplace, found.digest).is_file():
+    if kept_file(workplace, found.digest).is_file():
         return False
     ahead = await workplace.store.bare.run(
         "rev-list", "--max-count=1", found.content["base"], f"^{workplace.repo.head}"

@@ -49,10 +49,8 @@ async def mismatch(workplace: Workplace, contract: Contract, environment: JudgeE
     known = workplace.trees.directory / "tools" / tool_identity.key(environment.tools, names)
     if known.is_file():
         return known.read_text()
-    inside, outside = (
-        await versions(workplace, contract, environment),
-        await _outside(workplace, names, environment.path),
-    )
+    inside = await versions(workplace, contract, environment)
+    outside = await _versions_outside(workplace, names, environment.path)
     differing = [name for name in names if inside.get(name) != outside.get(name)]
     difference = ""
     if differing:
@@ -65,7 +63,7 @@ async def mismatch(workplace: Workplace, contract: Contract, environment: JudgeE
     return difference
 
 
-async def _outside(workplace: Workplace, names: list[str], path: str) -> dict[str, str]:
+async def _versions_outside(workplace: Workplace, names: list[str], path: str) -> dict[str, str]:
     # In the root directory: in the repository, its files could choose what is started.
     argv = ["/bin/sh", "-c", _version_commands(names, path) or ":"]
     # Only the variables that commands inside get as well: a variable of this one call must not look like a property of

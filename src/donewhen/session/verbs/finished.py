@@ -70,11 +70,10 @@ async def receipt(prefix: str) -> str:
     """Return the receipt of a verified session."""
     async with open_finished(prefix) as found:
         plan = _require_verified(found)
-        name = plan.receipt.removeprefix("sha256:")
-        file = found.workplace.trees.directory / "receipts" / f"{name}.json"
+        file = receipts.kept_file(found.workplace, plan.receipt)
         if not file.is_file():
             raise BadInput(
-                f"session {found.start_record.session}: its receipt {name[:12]} is no longer on this machine"
+                f"session {found.start_record.session}: its receipt {file.stem[:12]} is no longer on this machine"
             )
         return file.read_text()
 
