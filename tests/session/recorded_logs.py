@@ -16,7 +16,7 @@ from donewhen.cli.views.ending import EndingFacts, facts_of, next_commands
 from donewhen.cli.views.event_lines import lines_of
 from donewhen.cli.views.live_rows import rows
 from donewhen.cli.views.live_state import LiveState
-from donewhen.server.methods import about
+from donewhen.server.methods import plain_state
 from donewhen.session.log import handoff, plan_files
 from donewhen.session.log.state import SessionState, replay_log
 from donewhen.session.outcome import Outcome, SessionResult
@@ -44,7 +44,7 @@ def seen_in(records: list[Record]) -> dict[str, Any]:
     state = replay_log(records)
     events = [record for record in records if record.seq is not None]
     seen: dict[str, Any] = {
-        "about": about(state),
+        "about": plain_state(state),
         "show": list(show_lines(state, events)),
         "lines": [line for record in events for line in lines_of(record)],
         "live": live_lines(events),
@@ -59,7 +59,7 @@ def seen_in(records: list[Record]) -> dict[str, Any]:
 
 
 def show_lines(state: SessionState, events: list[Record]) -> Iterator[str]:
-    facts: dict[str, Any] = {"id": SESSION, "live": False, "artifacts": {}, **about(state)}
+    facts: dict[str, Any] = {"id": SESSION, "live": False, "artifacts": {}, **plain_state(state)}
     return show._lines(facts, events)  # pyright: ignore[reportPrivateUsage] # the printed lines, without a process
 
 
@@ -80,7 +80,7 @@ def while_waiting(records: list[Record]) -> dict[str, Any]:
     events = [record for record in records if record.seq is not None]
     waiting = SessionResult(SESSION, Outcome.WAITING, "")
     return (
-        {"gate": about(replay_log(records))["gate"], "next": next_commands(waiting, EndingFacts(events))}
+        {"gate": plain_state(replay_log(records))["gate"], "next": next_commands(waiting, EndingFacts(events))}
         if records
         else {}
     )
@@ -88,7 +88,7 @@ def while_waiting(records: list[Record]) -> dict[str, Any]:
 
 def ending(state: SessionState, events: list[Record]) -> list[str]:
     ended = EndingFacts(events)
-    outcome = SessionResult(SESSION, Outcome(about(state)["outcome"] or "waiting"), "")
+    outcome = SessionResult(SESSION, Outcome(plain_state(state)["outcome"] or "waiting"), "")
     return [*facts_of(ended), *next_commands(outcome, ended)]
 
 

@@ -73,7 +73,7 @@ def session_get(session: str) -> dict[str, Any]:
     with any_archive() as archive:
         id = archive.find(session)
         state = replay_log(archive.records(id))
-        known = {"id": id, "live": _is_live(archive.owner(id)), **about(state)}
+        known = {"id": id, "live": _is_live(archive.owner(id)), **plain_state(state)}
     return {**known, "artifacts": _artifacts(id)}
 
 
@@ -87,7 +87,7 @@ def _artifacts(session: str) -> dict[str, str]:
     return plan_files.existing_files(session)
 
 
-def about(state: SessionState) -> dict[str, Any]:
+def plain_state(state: SessionState) -> dict[str, Any]:
     """Return a session state as plain data for people and programs."""
     question, gate, last, landing = state.question, state.gate, state.last_judged, state.landing
     started, finished = state.started, state.finished
