@@ -14,7 +14,7 @@ from attackers import run_as_every_user
 from under_landlock import CHANGES, FAILURES, WORK
 
 from donewhen.errors import MachineryBroke
-from donewhen.session.workplace import enforced
+from donewhen.session.workplace import enforce_isolation
 from donewhen.workspace.process.launch import Launcher
 from donewhen.workspace.sandbox import level
 from donewhen.workspace.sandbox.level import LEAST_LANDLOCK, Level, SandboxProbe, try_landlock
@@ -78,5 +78,5 @@ async def test_landlock_counts_as_isolation_if_a_test_command_cannot_reach_its_s
 def test_required_isolation_names_both_missing_levels_and_the_fix() -> None:
     probe = replace(NO_NAMESPACES, landlock_problem="Landlock is version 5 and version 6 is needed")
     with pytest.raises(MachineryBroke, match=r"no user namespaces; Landlock is version 5 .* fix: "):
-        enforced(probe, "required")
-    assert enforced(probe, "best").level is Level.NONE
+        enforce_isolation(probe, "required")
+    assert enforce_isolation(probe, "best").level is Level.NONE

@@ -15,14 +15,14 @@ from typing import Any
 
 import anyio
 
-from donewhen.cli.views.session_audience import watching
+from donewhen.cli.views.session_audience import session_watcher
 from donewhen.session.person.gates import GateKind, Person
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.storage.record import Record
 
 
 def play(pipe: Path) -> None:
-    with watching(as_json=False) as watch, pipe.open() as lines:
+    with session_watcher(as_json=False) as watch, pipe.open() as lines:
         for number, line in enumerate(lines, 1):
             order = json.loads(line)
             if "end" in order:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from donewhen.errors import MachineryBroke
-from donewhen.session.workplace import enforced
+from donewhen.session.workplace import enforce_isolation
 from donewhen.workspace.sandbox import level
 from donewhen.workspace.sandbox.level import Level, SandboxProbe
 from needs import needs
@@ -53,14 +53,14 @@ def test_full_isolation_needs_no_fix() -> None:
 @pytest.mark.promise("workspace.isolation.required")
 def test_required_isolation_refuses_a_machine_without_isolation_and_names_the_fix() -> None:
     with pytest.raises(MachineryBroke, match="fix: "):
-        enforced(MISSING, "required")
-    assert enforced(replace(MISSING, level=Level.LANDLOCK), "required").level is Level.LANDLOCK
+        enforce_isolation(MISSING, "required")
+    assert enforce_isolation(replace(MISSING, level=Level.LANDLOCK), "required").level is Level.LANDLOCK
 
 
 @pytest.mark.promise("workspace.isolation.best")
 def test_best_isolation_uses_the_best_level_of_the_machine() -> None:
-    assert enforced(MISSING, "best").level is Level.NONE
-    assert enforced(replace(MISSING, level=Level.BUBBLEWRAP), "best").level is Level.BUBBLEWRAP
+    assert enforce_isolation(MISSING, "best").level is Level.NONE
+    assert enforce_isolation(replace(MISSING, level=Level.BUBBLEWRAP), "best").level is Level.BUBBLEWRAP
 
 
 def test_a_state_directory_that_cannot_be_made_is_one_line_and_exit_2(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from donewhen.cli.group import one_line
 from donewhen.cli.views.ending import EndingFacts, facts_of, next_commands, show_ending
 from donewhen.cli.views.event_fields import LONGEST
 from donewhen.cli.views.event_lines import MARKS, call_words, line_of
-from donewhen.cli.views.session_audience import PlainLines, watching
+from donewhen.cli.views.session_audience import PlainLines, session_watcher
 from donewhen.events import Event, ToolCall
 from donewhen.judge.verdict import CheckStatus
 from donewhen.session.outcome import Outcome, SessionResult
@@ -185,7 +185,7 @@ def test_the_closing_lines_go_to_stderr_with_json_output(
 
 
 def test_without_a_terminal_the_end_is_shown_only_by_the_closing_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    with watching(as_json=False) as watch:
+    with session_watcher(as_json=False) as watch:
         for one in records(WHOLE):
             watch.on_record(one)
         watch.say("note: \x1b[2J")
@@ -225,7 +225,7 @@ def test_a_fast_check_is_not_announced(capsys: pytest.CaptureFixture[str]) -> No
 def test_with_json_every_event_is_one_line_and_text_for_people_goes_to_stderr(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with watching(as_json=True) as watch:
+    with session_watcher(as_json=True) as watch:
         for one in records(VERIFIED):
             watch.on_record(one)
         watch.say("note: for a person")
@@ -237,9 +237,9 @@ def test_with_json_every_event_is_one_line_and_text_for_people_goes_to_stderr(
 def test_a_closed_output_pipe_does_not_stop_the_session(tmp_path: Path) -> None:
     script = tmp_path / "go_on.py"
     script.write_text(
-        "import sys\nfrom donewhen.cli.views.session_audience import watching\n"
+        "import sys\nfrom donewhen.cli.views.session_audience import session_watcher\n"
         "from recorded_session import WHOLE, records\n"
-        "with watching(as_json=True) as watch:\n    for _ in range(300):\n        for one in records(WHOLE):\n"
+        "with session_watcher(as_json=True) as watch:\n    for _ in range(300):\n        for one in records(WHOLE):\n"
         "            watch.on_record(one)\nsys.stderr.write('to the end')\n"
     )
     environment = {"PYTHONPATH": str(Path(__file__).parent)}

@@ -12,7 +12,7 @@ from donewhen.errors import BadInput
 from donewhen.judge.contract import Check
 from donewhen.judge.detect import Proposal, Proposed
 from donewhen.judge.verdict import CheckStatus, Result, Verdict
-from donewhen.session.check.init_contract import ContractProposal, after_trial, extended, start_problem, write
+from donewhen.session.check.init_contract import ContractProposal, after_trial, extend_text, start_problem, write
 
 TESTS = Proposed(Check(name="tests", command="pytest -q"), "because \x1b[31m of\nit")
 SLOW = Proposed(Check(name="slow", command="mvn test", dir="sub", timeout_secs=600), "pom.xml", "lint")
@@ -49,7 +49,7 @@ FORMS = [
 @pytest.mark.parametrize("text", FORMS)
 def test_the_proposal_is_added_to_the_file_or_refused_in_one_line(text: str) -> None:
     try:
-        new = extended(text, plan(share=(".venv",)))
+        new = extend_text(text, plan(share=(".venv",)))
     except BadInput as error:
         assert "add by hand: tests, slow" in str(error) and "\n" not in str(error)
         assert "check = [" in text or "workspace.setup" in text
@@ -65,28 +65,28 @@ def test_the_proposal_is_added_to_the_file_or_refused_in_one_line(text: str) -> 
 
 def test_comments_stay_next_to_their_keys() -> None:
     text = "[workspace]  # ours\nsetup = ['x']\n\n# about checks\n[[check]]\nname = 'a'\ncommand = 'b'\n"
-    new = extended(text, plan(share=(".venv",)))
+    new = extend_text(text, plan(share=(".venv",)))
     assert new.startswith("[workspace]  # ours\nshare = [\".venv\"]\nsetup = ['x']\n\n# about checks\n[[check]]\n")
 
 
 def test_the_line_endings_of_a_file_are_kept() -> None:
-    new = extended("[[check]]\r\nname = 'a'\r\ncommand = 'b'\r\n", plan())
+    new = extend_text("[[check]]\r\nname = 'a'\r\ncommand = 'b'\r\n", plan())
     assert new.count("\n") == new.count("\r\n")
 
 
 @pytest.mark.parametrize("text", [form for form in FORMS if form and "check = [" not in form])
 def test_checks_are_added_at_the_end_without_moving_other_lines(text: str) -> None:
-    assert extended(text, plan()).startswith(text)
+    assert extend_text(text, plan()).startswith(text)
 
 
 def test_reasons_become_printable_one_line_comments() -> None:
-    assert "# because  [31m of it\n" in extended("", plan())
+    assert "# because  [31m of it\n" in extend_text("", plan())
 
 
 @given(st.lists(st.sampled_from(["[limits]\nminutes = 1\n", "[[check]]\nname = 'a'\ncommand = 'b'\n", "# c\n", "\n"])))
 def test_existing_content_is_never_lost_in_any_order_of_keys(parts: list[str]) -> None:
     text = "".join(dict.fromkeys(parts))
-    new = extended(text, plan())
+    new = extend_text(text, plan())
     assert tomllib.loads(new)["check"][-2:] == ADDED
     assert all(line in new.splitlines() for line in text.splitlines())
 

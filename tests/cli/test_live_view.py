@@ -164,7 +164,7 @@ def test_a_question_is_printed_as_a_line_only_if_it_is_not_asked_here() -> None:
 def test_streamed_text_is_shown_until_the_complete_text_arrives() -> None:
     known, _ = seen([*BASELINE, round_started(1)])
     for piece in ("Let me ", "look.\nThen", " I will"):
-        known.streamed(piece)
+        known.add_text(piece)
     assert shown(known)[3:5] == ["Let me look.", "Then I will"]
     known.add(record(events.PlanText(text="Let me look.\nThen I will see.")), 0)
     assert shown(known)[3:5] == ["Let me look.", "Then I will see."]
@@ -192,7 +192,7 @@ ODD = st.text(max_size=90)
 def test_rows_fit_the_terminal_and_hold_no_control_characters(text: str, width: int, height: int) -> None:
     facts = [started(text), round_started(1), checked(text, text), call("1", text, text), events.PlanText(text=text)]
     known, _ = seen(facts)
-    known.streamed(text)
+    known.add_text(text)
     found = rows(known, width, height, 0)
     assert 0 < len(found) <= max(1, height - 2)
     assert all(row.cell_len <= max(1, width - 1) and row.plain.isprintable() for row in found)
@@ -279,7 +279,7 @@ def test_text_of_models_and_repositories_cannot_control_the_terminal() -> None:
     for event in (started(evil), checked(evil, "fail", "round", evil), call("1", evil, evil), state(evil)):
         stage.view.on_record(record(event))
         stage.view.say(evil)
-        stage.view.streamed(evil)
+        stage.view.add_text(evil)
         stage.view.draw()
     left = CODES.sub("", stage.written()).replace("\n", "").replace("\r", "")
     assert left.isprintable()
@@ -289,7 +289,7 @@ def test_text_of_models_and_repositories_cannot_control_the_terminal() -> None:
 def test_a_paused_view_draws_nothing_and_catches_up_afterwards() -> None:
     stage = Stage()
     stage.view.draw()
-    with stage.view.paused():
+    with stage.view.pause():
         stage.written()
         stage.view.say("later")
         stage.view.draw()
@@ -304,7 +304,7 @@ def test_a_closed_terminal_does_not_stop_the_session() -> None:
             raise OSError(5, "Input/output error")
 
     view = LiveView(Console(file=Gone(), force_terminal=True))
-    with view.shown():
+    with view.show():
         view.say("nobody reads this")
         view.draw()
 

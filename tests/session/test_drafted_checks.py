@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from donewhen.session.planned.drafted_checks import drafted
+from donewhen.session.planned.drafted_checks import read_drafts
 from donewhen.session.settings.schema import CHECK
 
 JSON = st.recursive(
@@ -26,7 +26,7 @@ def test_allowed_keys_of_a_draft_become_a_check() -> None:
         "timeout_secs": 30,
         "covers": [1, 2],
     }
-    found = drafted([entry])
+    found = read_drafts([entry])
     (check,) = found.checks
     assert (check.name, check.command, check.dir) == ("cli", "python3 -m shop", "app")
     assert (check.expect_exit_zero, check.output_contains, check.timeout_secs) == (False, "usage", 30)
@@ -62,14 +62,14 @@ def test_allowed_keys_of_a_draft_become_a_check() -> None:
     ],
 )
 def test_a_weak_or_invalid_drafted_check_is_refused_by_name(entry: dict[str, Any], why: str) -> None:
-    found = drafted([entry])
+    found = read_drafts([entry])
     assert (found.checks, found.entries) == ((), ())
     assert why in "; ".join(found.issues)
 
 
 @pytest.mark.parametrize("command", ["go test ./...", "test -f hello.txt", "grep -q div README", "make check"])
 def test_an_ordinary_drafted_command_is_a_check(command: str) -> None:
-    assert drafted([{"name": "a", "command": command}]).issues == ()
+    assert read_drafts([{"name": "a", "command": command}]).issues == ()
 
 
 def test_every_drafted_check_is_examined_and_the_good_ones_are_kept() -> None:
@@ -79,14 +79,14 @@ def test_every_drafted_check_is_examined_and_the_good_ones_are_kept() -> None:
         {"name": "b", "command": "make check"},
         {"name": "c", "command": ":"},
     ]
-    found = drafted(entries)
+    found = read_drafts(entries)
     assert [check.name for check in found.checks] == ["b"]
     assert [issue.partition("]")[0] for issue in found.issues] == ["checks[0", "'checks[2", "checks[3"]
 
 
 @given(st.lists(st.dictionaries(st.sampled_from([*CHECK, "covers", "x"]), JSON, max_size=5), max_size=4))
 def test_any_draft_gives_a_valid_check_or_an_issue(entries: list[dict[str, Any]]) -> None:
-    found = drafted(entries)
+    found = read_drafts(entries)
     assert len(found.checks) == len(found.entries)
     assert len(found.checks) + len({issue.partition("]")[0].strip("'") for issue in found.issues}) == len(entries)
     assert len({check.name for check in found.checks}) == len(found.checks)

@@ -28,7 +28,7 @@ def test_an_option_sets_every_key_that_names_it_and_is_the_source_of_the_value(t
     held = settings.load(tmp_path, tmp_path, {}, None)
     value = value_of(schema.flags()[flag])
     run_options.require_valid(options(flag, value))
-    applied = run_options.applied(held, options(flag, value))
+    applied = run_options.with_options(held, options(flag, value))
     for table, key in schema.keys_by_flag()[flag]:
         assert applied.get(table, key) == (value, flag, "")
         assert schema.TABLES[table][key].fits(value)
@@ -62,5 +62,5 @@ def test_an_unusable_value_is_refused_with_the_name_of_its_option(flag: str, val
 def test_a_list_of_the_command_line_is_added_to_the_one_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "donewhen.toml").write_text('[contract]\neditable = ["old/**"]\n')
     held = settings.load(tmp_path, tmp_path, {}, None)
-    applied = run_options.applied(held, options("--editable", ["new/**"]))
+    applied = run_options.with_options(held, options("--editable", ["new/**"]))
     assert applied.texts("contract", "editable") == ("old/**", "new/**")

@@ -48,16 +48,16 @@ def test_only_time_in_which_one_owner_worked_counts() -> None:
         )
     )
     assert state.active_secs == 5 * 60
-    assert Budget(Allowance(minutes=6), state).reached() == ""
-    assert Budget(Allowance(minutes=4), state).reached().startswith("minutes: used 5.0")
+    assert Budget(Allowance(minutes=6), state).reached_limit() == ""
+    assert Budget(Allowance(minutes=4), state).reached_limit().startswith("minutes: used 5.0")
 
 
 def test_minutes_continue_after_an_interruption_and_restart_after_an_end() -> None:
     begun = [OPENED, (1, 3, "state_changed", moved("running"))]
     interrupted = replay_log(records(*begun, (2, 50, "+owned", {"anew": False}), (2, 52, "plan_text", {"text": "a"})))
-    assert Budget(Allowance(minutes=5), interrupted).reached()
+    assert Budget(Allowance(minutes=5), interrupted).reached_limit()
     anew = replay_log(records(*begun, (2, 50, "+owned", {"anew": True}), (2, 52, "plan_text", {"text": "a"})))
-    assert Budget(Allowance(minutes=5), anew).reached() == ""
+    assert Budget(Allowance(minutes=5), anew).reached_limit() == ""
 
 
 def test_a_jump_of_the_clock_is_corrected() -> None:

@@ -239,7 +239,7 @@ async def open_workplace(start: Path, offline: bool = False, held: Settings | No
         if offline:
             settings = settings.with_value("workspace", "network", "none", "offline")
         sandbox_config(settings)
-        probe = enforced(await level.recorded_probe(launcher, state), settings.text("workspace", "isolation"))
+        probe = enforce_isolation(await level.recorded_probe(launcher, state), settings.text("workspace", "isolation"))
         directory = repository_directory(state, repo.common_dir)
         store = await Store.open(launcher, repo, directory / "store")
         trees = Trees(repo, store, probe, directory, hidden=(str(state),))
@@ -263,7 +263,7 @@ async def _tidy_now_and_then(store: Store, directory: Path) -> None:
         await store.tidy()
 
 
-def enforced(probe: SandboxProbe, isolation: str) -> SandboxProbe:
+def enforce_isolation(probe: SandboxProbe, isolation: str) -> SandboxProbe:
     """Return the probe with the isolation level that will be enforced.
 
     Raise MachineryBroke, with the line that fixes it, if isolation is required and this machine has none.

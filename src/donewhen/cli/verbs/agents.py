@@ -57,12 +57,12 @@ def table(found: Sequence[Mapping[str, str]], width: int | None) -> Iterator[str
     left = sum(widths) + len(GAP) * len(widths)
     if width is not None and width < left:
         for one, row in zip(found, rows, strict=True):
-            yield from _stacked(row, one_line(one["reason"]), width)
+            yield from _stacked_lines(row, one_line(one["reason"]), width)
         return
     yield GAP.join(name.ljust(size) for name, size in zip(COLUMNS, widths, strict=True)).rstrip()
     for one, row in zip(found, rows, strict=True):
         cells = [cell.ljust(size) for cell, size in zip(row, widths, strict=True)]
-        cells[STATUS] = _styled(row[STATUS], cells[STATUS])
+        cells[STATUS] = _style(row[STATUS], cells[STATUS])
         yield from _row_with_reason(GAP.join(cells) + GAP, left, one_line(one["reason"]), width)
 
 
@@ -70,7 +70,7 @@ def _cells(one: Mapping[str, str]) -> list[str]:
     return [one["name"], one["version"] or UNKNOWN, one["status"].replace("_", " "), one["way"], one["governance"]]
 
 
-def _styled(status: str, text: str) -> str:
+def _style(status: str, text: str) -> str:
     return click.style(text, **STYLES[status]) if status in STYLES else text
 
 
@@ -80,19 +80,19 @@ def _row_with_reason(head: str, left: int, reason: str, width: int | None) -> It
         yield head + reason
     elif width - left < NARROWEST:
         yield head.rstrip()
-        yield from _wrapped(reason, INDENT, width)
+        yield from _wrap(reason, INDENT, width)
     else:
         first, *rest = textwrap.wrap(reason, width - left) or [""]
         yield head + first
         yield from (" " * left + line for line in rest)
 
 
-def _stacked(row: list[str], reason: str, width: int) -> Iterator[str]:
+def _stacked_lines(row: list[str], reason: str, width: int) -> Iterator[str]:
     name, version, status, way, governance = row
     yield f"{name} {version}"[:width]
-    yield INDENT + _styled(status, status[: width - len(INDENT)])
-    yield from _wrapped(f"{way}, {governance}; {reason}", INDENT, width)
+    yield INDENT + _style(status, status[: width - len(INDENT)])
+    yield from _wrap(f"{way}, {governance}; {reason}", INDENT, width)
 
 
-def _wrapped(text: str, indent: str, width: int) -> list[str]:
+def _wrap(text: str, indent: str, width: int) -> list[str]:
     return textwrap.wrap(text, max(width, len(indent) + 1), initial_indent=indent, subsequent_indent=indent)

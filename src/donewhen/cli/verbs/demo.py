@@ -21,7 +21,7 @@ def command() -> int:
     import anyio
 
     from donewhen.cli.views.ending import show_ending
-    from donewhen.cli.views.session_audience import watching
+    from donewhen.cli.views.session_audience import session_watcher
     from donewhen.server import methods
     from donewhen.session.settings.run_options import RunOptions
     from donewhen.workspace.git.new_repository import make_repository
@@ -35,7 +35,7 @@ def command() -> int:
     click.echo(f"$ cd {repo}")
     click.echo(f'$ donewhen run "{demo_scene.INTENT}"')
     options = RunOptions(intent=demo_scene.INTENT, repo=repo, values={"--model": f"scripted:{script}"}, yes=True)
-    with watching(as_json=False, may_ask=False) as watch:
+    with session_watcher(as_json=False, may_ask=False) as watch:
         result = anyio.run(partial(methods.session_start, options, watch))
     show_ending(result, as_json=False)
     click.echo("")

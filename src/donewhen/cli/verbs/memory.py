@@ -154,15 +154,15 @@ def _share(good: int, bad: int) -> str:
 
 def _read(file: str | None) -> bytes:
     if file is None or file == "-":
-        return _bounded("stdin", sys.stdin.buffer)
+        return _read_limited("stdin", sys.stdin.buffer)
     try:
         with Path(file).open("rb") as log:
-            return _bounded(file, log)
+            return _read_limited(file, log)
     except (OSError, ValueError) as why:
         raise BadInput(f"{file}: {getattr(why, 'strerror', None) or why}") from why
 
 
-def _bounded(name: str, log: BinaryIO) -> bytes:
+def _read_limited(name: str, log: BinaryIO) -> bytes:
     content = log.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise BadInput(f"{name}: longer than {MOST_BYTES // 1024**2} MB; give the part with the failure")

@@ -7,7 +7,7 @@ import click
 
 from donewhen.cli.session_argument import session_argument
 from donewhen.cli.views.ending import show_ending
-from donewhen.cli.views.session_audience import watching
+from donewhen.cli.views.session_audience import session_watcher
 from donewhen.server import methods
 
 
@@ -19,7 +19,7 @@ def command(session: str, as_json: bool) -> int:
 
     Without ID: the newest session of this repository that can be replayed.
     """
-    with watching(as_json, may_ask=False) as watch:
+    with session_watcher(as_json, may_ask=False) as watch:
         result = anyio.run(partial(methods.session_replay, session, watch))
     show_ending(result, as_json)
     return result.outcome.exit_code

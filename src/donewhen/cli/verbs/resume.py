@@ -7,7 +7,7 @@ import click
 
 from donewhen.cli.session_argument import session_argument
 from donewhen.cli.views.ending import show_ending
-from donewhen.cli.views.session_audience import watching
+from donewhen.cli.views.session_audience import session_watcher
 from donewhen.server import methods
 
 
@@ -23,7 +23,7 @@ def command(session: str, as_json: bool) -> int:
 
 
 def continue_session(session: str, as_json: bool) -> int:
-    with watching(as_json, before=methods.session_events(session)) as watch:
+    with session_watcher(as_json, before=methods.session_events(session)) as watch:
         result = anyio.run(partial(methods.session_resume, session, watch))
     show_ending(result, as_json)
     return result.outcome.exit_code

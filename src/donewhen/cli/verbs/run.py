@@ -73,7 +73,7 @@ def start(as_json: bool, given: dict[str, Any]) -> int:
     import anyio
 
     from donewhen.cli.views.ending import show_ending
-    from donewhen.cli.views.session_audience import watching
+    from donewhen.cli.views.session_audience import session_watcher
     from donewhen.server import methods
     from donewhen.session.settings.run_options import RunOptions
 
@@ -83,7 +83,7 @@ def start(as_json: bool, given: dict[str, Any]) -> int:
         if value not in (None, "", ()):  # an empty text counts as not given
             values[flag] = key.python_type(value)
     options = RunOptions(**given, values=values)
-    with watching(as_json, may_ask=not options.yes) as watch:
+    with session_watcher(as_json, may_ask=not options.yes) as watch:
         result = anyio.run(partial(methods.session_start, options, watch))
     show_ending(result, as_json)
     return result.outcome.exit_code

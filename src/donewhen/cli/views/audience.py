@@ -16,16 +16,16 @@ def audience(as_json: bool = False) -> Generator[VerdictView]:
     if as_json:
         from donewhen.cli.views.json_lines import JsonLines
 
-        yield VerdictView(JsonLines().emit, _nothing)
+        yield VerdictView(JsonLines().emit, _ignore)
     elif sys.stdout.isatty():
         from donewhen.cli.views.verdict_table import VerdictTable
 
         view = VerdictTable()
-        with view.watching() as emit:
+        with view.progress() as emit:
             yield VerdictView(emit, view.show)
     else:
-        yield VerdictView(_nothing, verdict_lines.show)
+        yield VerdictView(_ignore, verdict_lines.show)
 
 
-def _nothing(fact: Event | Verdict) -> None:
+def _ignore(fact: Event | Verdict) -> None:
     del fact

@@ -8,7 +8,7 @@ import click
 
 from donewhen import events
 from donewhen.cli.group import one_line
-from donewhen.cli.views.event_fields import amount, counted, seconds, short, whole
+from donewhen.cli.views.event_fields import amount, count_text, seconds, short, whole
 from donewhen.cli.views.event_lines import MARKS, DecidingEvents, diff_words
 from donewhen.cli.views.subtask_states import APPLIED, SubtaskStates
 from donewhen.engines.spec import EngineKind, is_ours
@@ -121,8 +121,8 @@ def facts_of(facts: EndingFacts) -> Iterator[str]:
     if spent := facts.latest(events.Spend):
         money = price(amount(spent.usd), facts.is_free)
         rounds = whole(finished.iterations) if finished else 0
-        in_rounds = f", {counted(rounds, 'round')}" if rounds else ""
-        yield f"  {counted(spent.tokens, 'token')}, {money}{in_rounds}"
+        in_rounds = f", {count_text(rounds, 'round')}" if rounds else ""
+        yield f"  {count_text(spent.tokens, 'token')}, {money}{in_rounds}"
 
 
 def _plan_to_decide(facts: EndingFacts) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _missing_subtasks(facts: EndingFacts) -> str:
     missing = [one.id for one in known if one.state != APPLIED]
     engine = facts.latest(events.EngineSelected)
     is_built = len(missing) < len(known) and engine is not None and engine.engine == EngineKind.FOREMAN
-    words = f"{len(known) - len(missing)} of {counted(len(known), 'subtask')} are in; left out: {', '.join(missing)}"
+    words = f"{len(known) - len(missing)} of {count_text(len(known), 'subtask')} are in; left out: {', '.join(missing)}"
     return short(words) if missing and is_built else ""
 
 

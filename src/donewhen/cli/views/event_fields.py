@@ -56,6 +56,6 @@ def seconds(milliseconds: object) -> str:
     return f"{whole(milliseconds) / 1000:.1f} s"
 
 
-def counted(number: object, noun: str) -> str:
+def count_text(number: object, noun: str) -> str:
     many = whole(number)
     return f"{many:,} {noun}" if many == 1 else f"{many:,} {noun}s"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from donewhen import events
-from donewhen.cli.views.event_fields import counted, name_of, seconds, short, whole
+from donewhen.cli.views.event_fields import count_text, name_of, seconds, short, whole
 from donewhen.cli.views.plan_lines import (
     evaluation_words,
     gated_words,
@@ -96,10 +96,10 @@ class DecidingEvents:
 def call_words(event: events.ToolCall) -> str:
     """Return a tool call as words: the tool and its most informative parameter."""
     found = _MAIN_PARAMETER.search(event.params_preview)
-    return f"{event.tool} {short(_unescaped(found.group(1)) if found else event.params_preview)}".rstrip()
+    return f"{event.tool} {short(_unescape(found.group(1)) if found else event.params_preview)}".rstrip()
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     try:
         return str(json.loads(f'"{text}"', strict=False))
     except ValueError:
@@ -127,66 +127,66 @@ def _tests(counts: events.TestCounts | None) -> Iterable[str]:
 
 
 def diff_words(event: events.DiffReady) -> str:
-    files = f"{counted(event.files, 'file')} changed"
-    return f"{files}, {counted(event.insertions, 'insertion')}, {counted(event.deletions, 'deletion')}"
+    files = f"{count_text(event.files, 'file')} changed"
+    return f"{files}, {count_text(event.insertions, 'insertion')}, {count_text(event.deletions, 'deletion')}"
 
 
-def _baseline(event: events.BaselineCompleted) -> str:
+def _baseline_line(event: events.BaselineCompleted) -> str:
     return "baseline: " + ", ".join(f"{one.name} {one.status}" for one in event.results)
 
 
-def _declined(event: events.EngineDeclined) -> str:
+def _declined_line(event: events.EngineDeclined) -> str:
     return f"engine {event.engine} stopped ({event.reason}: {short(event.detail)}); next is {event.next}"
 
 
-def _protected(event: events.ProtectedEdit) -> str:
+def _protected_line(event: events.ProtectedEdit) -> str:
     why = short(event.reason)
     return f"  not graded: {short(event.path)} ({event.action}{': ' + why if why else ''})"
 
 
-def _checked(event: events.CheckCompleted) -> str:
+def _checked_line(event: events.CheckCompleted) -> str:
     """Return a check result as a line; empty for cached results of a union search, which runs many checks."""
     return "" if event.phase == "union" and event.cached else f"  {check_words(event)}"
 
 
-def _result(event: events.ToolResult) -> str:
+def _result_line(event: events.ToolResult) -> str:
     return "" if event.ok else f"    {short(event.preview)}"
 
 
-def _question(event: events.QuestionAsked) -> str:
+def _question_line(event: events.QuestionAsked) -> str:
     """Return a question as a line. Remove the subtask's name from the text, because the line begins with it anyway."""
     return f"question: {short(short(event.prompt).removeprefix(f'[{subtask_of(event)}] '))}"
 
 
-def _landed(event: events.Landed) -> str:
+def _landed_line(event: events.Landed) -> str:
     return f"landed on {event.branch} as {event.commit[:12]}" + (f"; {event.note}" if event.note else "")
 
 
-def _hint(event: events.HintRecalled) -> str:
+def _hint_line(event: events.HintRecalled) -> str:
     source = f", from another repository ({short(event.source)})" if event.source else ""
-    return f"  a hint from memory{source}; it has helped {counted(event.times_helped, 'time')}"
+    return f"  a hint from memory{source}; it has helped {count_text(event.times_helped, 'time')}"
 
 
-def _loop_round(event: events.RoundFinished) -> str:
+def _loop_round_line(event: events.RoundFinished) -> str:
     then = f"; {event.decision}" if event.decision else ""
     return f"loop {event.loop}: round ended as {event.outcome}{then}"
 
 
 _WORDS: dict[type[Event], Callable[[Any], str]] = {
-    events.BaselineCompleted: _baseline,
+    events.BaselineCompleted: _baseline_line,
     events.EngineSelected: lambda event: f"engine {event.engine}: {short(event.reason)}",
-    events.EngineDeclined: _declined,
+    events.EngineDeclined: _declined_line,
     events.ModelSelected: lambda event: f"model {event.model}: {short(event.reason)}",
     events.ModelFallback: lambda event: f"model {event.model} instead: {short(event.reason)}",
     events.IterationStarted: lambda event: f"round {event.n} of {event.max}",
     events.PlanText: lambda event: f"  {short(event.text)}",
     events.ToolCall: lambda event: f"  → {call_words(event)}",
-    events.ToolResult: _result,
-    events.CheckCompleted: _checked,
-    events.ProtectedEdit: _protected,
+    events.ToolResult: _result_line,
+    events.CheckCompleted: _checked_line,
+    events.ProtectedEdit: _protected_line,
     events.PolicyDenied: lambda event: f"  denied by {event.rule}: {short(event.command)}",
-    events.HintRecalled: _hint,
-    events.QuestionAsked: _question,
+    events.HintRecalled: _hint_line,
+    events.QuestionAsked: _question_line,
     events.QuestionAnswered: lambda event: f"answered: {short(event.answer)}",
     events.QuestionExpired: lambda _: "no answer in time",
     events.GateOpened: lambda event: f"waits for a person ({event.gate}): {short(event.reason)}",
@@ -202,9 +202,9 @@ _WORDS: dict[type[Event], Callable[[Any], str]] = {
     events.EvaluationCompleted: evaluation_words,
     events.RevisionStarted: revision_words,
     events.RoundStarted: lambda event: f"loop {event.loop}: round started",
-    events.RoundFinished: _loop_round,
+    events.RoundFinished: _loop_round_line,
     events.DiffReady: diff_words,
-    events.Landed: _landed,
+    events.Landed: _landed_line,
     events.Error: lambda event: f"error ({event.kind}): {short(event.message)}",
     events.SessionFinished: lambda event: f"{event.outcome}: {short(event.reason)}",
 }

@@ -65,13 +65,13 @@ class LiveView:
         with self._state_lock:
             self._lines.append(line)
 
-    def streamed(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Add a piece of the text that a model is writing."""
         with self._state_lock:
-            self._state.streamed(text)
+            self._state.add_text(text)
 
     @contextlib.contextmanager
-    def shown(self) -> Generator[None]:
+    def show(self) -> Generator[None]:
         """Draw until the block ends, then remove the rows and leave only the scrollback lines."""
         drawer = threading.Thread(target=self._keep_drawing, name="live view", daemon=True)
         with keyboard.echo(False), self._stoppable():
@@ -85,7 +85,7 @@ class LiveView:
                     self._region.clear(self._take_lines())
 
     @contextlib.contextmanager
-    def paused(self) -> Generator[None]:
+    def pause(self) -> Generator[None]:
         """Draw nothing inside the block: other code uses the terminal."""
         with self._terminal_lock:
             self._region.clear(self._take_lines())
@@ -130,7 +130,7 @@ class LiveView:
     def _take_lines(self) -> list[Text]:
         with self._state_lock:
             taken, self._lines = self._lines, []
-        return [_shaded(line) for line in taken]
+        return [_shade(line) for line in taken]
 
     def _is_ours(self) -> bool:
         """Return True if this process may draw rows. A background job writes only its lines."""
@@ -155,7 +155,7 @@ class LiveView:
             signal.signal(signal.SIGTSTP, signal.SIG_DFL)
 
 
-def _shaded(line: str) -> Text:
+def _shade(line: str) -> Text:
     words = [word for word in line.split() if not word.startswith("[")]  # skip the subtask prefix
     word = words[0] if words else ""
     return Text(one_line(line), SHADES.get(word, ""))

@@ -47,19 +47,19 @@ class LiveRegion:
         self._drawn = [cell_len(row.plain) for row in rows]
 
     def _frame(self, rows: Sequence[Text], lines: Iterable[Text]) -> str:
-        scrolled = "".join(f"{self._coded(line)}\n" for line in lines)
-        body = "\n".join(self._coded(row) + _REST_OF_ROW for row in rows)
+        scrolled = "".join(f"{self._encode(line)}\n" for line in lines)
+        body = "\n".join(self._encode(row) + _REST_OF_ROW for row in rows)
         # New lines of any length may leave parts of the old rows visible. Rows alone never do, unless the terminal
         # wrapped them when it became narrower: it would join wrapped rows that are not erased when it becomes wider.
         broken, self._columns = self._columns != self.size()[0], self.size()[0]
-        wiped = self._wiped() if scrolled or not rows or broken else ""
+        wiped = self._erase_sequence() if scrolled or not rows or broken else ""
         to_first_row = "\r" + _up(self._height(self._drawn[:-1]))
         return _BEGIN + to_first_row + wiped + scrolled + body + (_BELOW if rows else "") + "\r" + _END
 
     def clear(self, lines: Iterable[Text] = ()) -> None:
         self.draw((), lines)
 
-    def _wiped(self) -> str:
+    def _erase_sequence(self) -> str:
         """Erase row by row: if all is erased at once, a terminal may keep it as a page in its history."""
         more = max(0, self._height(self._drawn) - 1)
         return _REST_OF_ROW + f"\n{_REST_OF_ROW}" * more + _up(more)
@@ -69,7 +69,7 @@ class LiveRegion:
         columns, lines = self.size()
         return min(lines, sum(max(1, -(-width // columns)) for width in widths))
 
-    def _coded(self, text: Text) -> str:
+    def _encode(self, text: Text) -> str:
         with self._console.capture() as captured:
             self._console.print(text, end="", soft_wrap=True)
         return captured.get()

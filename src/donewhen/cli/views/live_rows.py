@@ -39,17 +39,17 @@ COLOURS = {"pass": "bold", "flaky": "yellow", "vacuous": "yellow"}
 def rows(state: LiveState, width: int, height: int, now: float) -> list[Text]:
     """Return the rows: few enough to keep part of the scrollback visible, and none wider than the terminal."""
     space = max(1, min(MOST_ROWS, height - 2))
-    now_row = [_doing(state, now)]
+    now_row = [_activity_row(state, now)]
     cost = [_cost(state, now)]
     every_check = [_check(check, now) for check in state.checks.all.values()]
-    checks = _packed(every_check, width, ROWS_OF_CHECKS)
+    checks = _pack(every_check, width, ROWS_OF_CHECKS)
     subtasks = _subtasks(state.subtasks, width, ROWS_OF_SUBTASKS, now)
     found = [[_headline(state, width)], [_who(state, width)], subtasks, checks, cost, now_row]
     while sum(map(len, found)) > space:
         if len(subtasks) > 1:
             subtasks[:] = _subtasks(state.subtasks, width, len(subtasks) - 1, now)
         elif len(checks) > 1:
-            checks[:] = _packed(every_check, width, len(checks) - 1)
+            checks[:] = _pack(every_check, width, len(checks) - 1)
         else:
             next(part for part in found if part).pop()
     spare = space - sum(map(len, found))
@@ -88,7 +88,7 @@ def _cost(state: LiveState, now: float) -> Text:
     return Text(f"{state.tokens:,} tokens · {cost} · {clock(now - state.began)}", "dim")
 
 
-def _doing(state: LiveState, now: float) -> Text:
+def _activity_row(state: LiveState, now: float) -> Text:
     what, since = state.now_doing()
     seconds = int(now - since)
     row = Text(f"{clock(seconds)} " if seconds else "", "bold cyan")
@@ -111,9 +111,9 @@ def _subtasks(known: SubtaskStates, width: int, most: int, now: float) -> list[T
     if not known.is_open:
         return []
     parts = [_subtask(one, width, now) for one in known.all.values()]
-    if len(_packed(parts, width, len(parts))) > most:
+    if len(_pack(parts, width, len(parts))) > most:
         parts = [_subtask(one, width, now) for one in by_importance(known.all.values())]
-    return _packed(parts, width, most)
+    return _pack(parts, width, most)
 
 
 def _subtask(one: SubtaskState, width: int, now: float) -> Text:
@@ -131,7 +131,7 @@ def _subtask(one: SubtaskState, width: int, now: float) -> Text:
     return part
 
 
-def _packed(parts: Sequence[Text], width: int, most: int) -> list[Text]:
+def _pack(parts: Sequence[Text], width: int, most: int) -> list[Text]:
     """Put as many parts in a row as fit; replace the parts that do not fit at all by their number."""
     packed: list[Text] = []
     for number, part in enumerate(parts):

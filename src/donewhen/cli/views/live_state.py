@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from donewhen import events
 from donewhen.cli.views.check_states import CheckStates
-from donewhen.cli.views.event_fields import LONGEST, amount, counted, short, whole
+from donewhen.cli.views.event_fields import LONGEST, amount, count_text, short, whole
 from donewhen.cli.views.event_lines import (
     SHOWN_AT_THE_END,
     call_words,
@@ -95,7 +95,7 @@ class LiveState:
         self.round.is_open = False
         self._do("preparing", now)
 
-    def streamed(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Add a piece of the text that a model is writing; an event repeats the complete text."""
         self.partial = (self.partial + text)[-LONGEST_PARTIAL:]
 
@@ -180,7 +180,9 @@ class LiveState:
             self.round.is_open = False
             verdict = self.checks.verdict() if self.round.is_judged else "not judged"
             tokens = self.tokens - self.round.tokens_before
-            spent = f"{counted(self.round.calls, 'call')}, {counted(tokens, 'token')}, {now - self.round.since:.0f} s"
+            spent = (
+                f"{count_text(self.round.calls, 'call')}, {count_text(tokens, 'token')}, {now - self.round.since:.0f} s"
+            )
             yield f"round {self.round.n} of {self.round.most}: {verdict} ({spent})"
 
 

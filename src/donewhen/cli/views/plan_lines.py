@@ -6,7 +6,7 @@ The texts, names and reasons come from a model or from a repository, so all of t
 from collections.abc import Iterator, Sequence
 
 from donewhen import events
-from donewhen.cli.views.event_fields import counted, mapping, name_of, names, objects, short, whole
+from donewhen.cli.views.event_fields import count_text, mapping, name_of, names, objects, short, whole
 
 MOST_LINES = 10
 """Maximum number of list lines of one event."""
@@ -20,13 +20,13 @@ def proposed_lines(event: events.ContractProposed) -> Iterator[str]:
     else:
         heading = "the contract was revised" if event.revised else "no contract yet; proposed"
         yield f"{heading}: {listed}"
-    yield from _listed("not verified by this contract", event.not_verified)
+    yield from _list_lines("not verified by this contract", event.not_verified)
 
 
 def planned_lines(event: events.PlanningCompleted) -> Iterator[str]:
     """Yield lines such as `planned: 2 items`."""
-    yield f"planned: {counted(len(event.items), 'item')}"
-    yield from _listed("the planner left it open", event.filled)
+    yield f"planned: {count_text(len(event.items), 'item')}"
+    yield from _list_lines("the planner left it open", event.filled)
 
 
 def evaluation_words(event: events.EvaluationCompleted) -> str:
@@ -39,7 +39,7 @@ def revision_words(event: events.RevisionStarted) -> str:
     return f"revision {event.round}{where}"
 
 
-def _listed(heading: str, lines: Sequence[str]) -> Iterator[str]:
+def _list_lines(heading: str, lines: Sequence[str]) -> Iterator[str]:
     yield from (f"  {heading}: {short(line)}" for line in lines[:MOST_LINES])
     if len(lines) > MOST_LINES:
         yield f"  {heading}: and {len(lines) - MOST_LINES} more"
@@ -57,7 +57,7 @@ def plan_words(event: events.PlanningCompleted) -> str:
 
 
 def plan_size(event: events.PlanningCompleted) -> str:
-    return f"{counted(len(event.subtasks), 'subtask')} in {counted(len(event.levels), 'level')}"
+    return f"{count_text(len(event.subtasks), 'subtask')} in {count_text(len(event.levels), 'level')}"
 
 
 def started_words(event: events.SubtaskStarted) -> str:
@@ -85,7 +85,7 @@ def reason_words(reason: events.GateReason) -> str:
 
 def union_verified_words(event: events.UnionVerified) -> str:
     many = len(event.applied)
-    words = f"union: {counted(many, 'subtask')} {'passes' if many == 1 else 'pass together'}"
+    words = f"union: {count_text(many, 'subtask')} {'passes' if many == 1 else 'pass together'}"
     merged = short(", ".join(short(one[0]) for one in event.reconciled if one))
     return words + (f"; merged by syntax: {merged}" if merged else "")
 

@@ -22,7 +22,7 @@ SLOW_SECS = 1.0
 
 
 @contextlib.contextmanager
-def watching(as_json: bool, may_ask: bool = True, before: Iterable[Record] = ()) -> Generator[SessionWatcher]:
+def session_watcher(as_json: bool, may_ask: bool = True, before: Iterable[Record] = ()) -> Generator[SessionWatcher]:
     """Show the events of the session that runs inside the block.
 
     `before` are the earlier events of a resumed session. Only the live view reads them.
@@ -47,14 +47,14 @@ def _live(may_ask: bool, before: Iterable[Record]) -> Generator[SessionWatcher]:
     asked = may_ask and keyboard.is_there()
     view = LiveView(person_here=asked)
     view.remember(before)
-    person = TerminalPerson(view.paused)
+    person = TerminalPerson(view.pause)
 
     def on_record(record: Record) -> None:
         view.on_record(record)
         person.on_record(record)
 
-    with view.shown():
-        yield SessionWatcher(on_record=on_record, say=view.say, person=person if asked else None, on_text=view.streamed)
+    with view.show():
+        yield SessionWatcher(on_record=on_record, say=view.say, person=person if asked else None, on_text=view.add_text)
 
 
 class PlainLines:

@@ -35,7 +35,7 @@ class TerminalPerson:
 
     async def answer(self, prompt: str) -> str:
         with self._paused():
-            text = await self._answered(prompt)
+            text = await self._ask_answer(prompt)
         if text is None:
             # The input has ended. The answer may still come from elsewhere, or the question expires.
             await anyio.sleep_forever()
@@ -53,11 +53,11 @@ class TerminalPerson:
             _print(f"{gate}: decided elsewhere")
         return None
 
-    async def _answered(self, prompt: str) -> str | None:
+    async def _ask_answer(self, prompt: str) -> str | None:
         _print("", "question:", *prompt.splitlines())
         keyboard.forget_typed()
         while True:
-            text = await _typed("your answer: ")
+            text = await _read_line("your answer: ")
             if text is None or text.strip():
                 return text
 
@@ -70,7 +70,7 @@ class TerminalPerson:
         keyboard.forget_typed()
         while True:
             others = "[n]o, [l]ater, or what to change" if gate.is_proposal else "[n]o or [l]ater"
-            typed = await _typed(f"{gate}: [y]es, {others}? ")
+            typed = await _read_line(f"{gate}: [y]es, {others}? ")
             choice = (typed or "").strip()
             if choice.lower() in DECISIONS:
                 return DECISIONS[choice.lower()]
@@ -78,7 +78,7 @@ class TerminalPerson:
                 return choice
 
 
-async def _typed(prompt: str) -> str | None:
+async def _read_line(prompt: str) -> str | None:
     """Return the line typed after the prompt. If the input ends without a line, print the line end."""
     sys.stdout.write(one_line(prompt))
     sys.stdout.flush()

@@ -30,7 +30,7 @@ class VerdictTable:
         self._status = self._console.status("judging", spinner_style="cyan")
 
     @contextmanager
-    def watching(self) -> Generator[Emit]:
+    def progress(self) -> Generator[Emit]:
         """Show progress until the block ends, with or without a verdict."""
         with self._status:
             yield self._show_progress
@@ -45,7 +45,7 @@ class VerdictTable:
             if result.status is not CheckStatus.PASS:
                 self._console.rule(escape(result.name), align="left", style="dim")
                 tail = "\n".join(result.output_tail.splitlines()[-TAIL_LINES:])
-                self._console.print(_coloured(tail), soft_wrap=True)
+                self._console.print(_with_colours(tail), soft_wrap=True)
         for line in remarks(verdict):
             self._console.print(one_line(line), style="dim", markup=False, soft_wrap=True)
         self._console.print(
@@ -53,7 +53,7 @@ class VerdictTable:
         )
 
 
-def _coloured(output: str) -> Text:
+def _with_colours(output: str) -> Text:
     """Return the output of a check with its colours, but without other terminal controls, links included."""
     found = Text.from_ansi(output)
     text = Text(escaped(found.plain, _one_sign, keep="\n\t"))

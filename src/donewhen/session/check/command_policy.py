@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from donewhen.workspace.policy import Policy
 
 
-async def refused(workplace: Workplace, commands: Iterable[str]) -> dict[str, str]:
+async def refused_commands(workplace: Workplace, commands: Iterable[str]) -> dict[str, str]:
     """Return the commands that must not run, each with the reason. No person is asked."""
     policy, found = policy_of(workplace, workplace.settings), dict[str, str]()
     for command in dict.fromkeys(commands):

@@ -84,10 +84,10 @@ def propose_contract(workplace: Workplace) -> ContractProposal:
     found = propose(workplace.repo.root, lambda name: shutil.which(name) is not None)
     stated = frozenset(cast("dict[str, object]", parse_toml(before or b"").get("workspace", {})))
     workspace = {key: values for key, values in found.workspace.items() if key not in stated}
-    return ContractProposal(file, before, _missing(found.checks, known), known, workspace, stated, found)
+    return ContractProposal(file, before, _missing_checks(found.checks, known), known, workspace, stated, found)
 
 
-def _missing(proposed: Iterable[Proposed], known: Sequence[Check]) -> tuple[Proposed, ...]:
+def _missing_checks(proposed: Iterable[Proposed], known: Sequence[Check]) -> tuple[Proposed, ...]:
     taken = {check.name for check in known}
     there = {what for check in known for what in _done_by(check)}
     missing: list[Proposed] = []
@@ -137,11 +137,11 @@ def after_trial(proposal: ContractProposal, verdict: Verdict) -> ContractProposa
     """Return the proposal without checks that cannot start here, and with time limits that fit the trial run."""
     results = {result.name: result for result in verdict.results}
     starting = [one for one in proposal.checks if not start_problem(results[one.check.name])]
-    checks = tuple(replace(one, check=_timed(one.check, results[one.check.name])) for one in starting)
+    checks = tuple(replace(one, check=_with_time_limit(one.check, results[one.check.name])) for one in starting)
     return replace(proposal, checks=checks)
 
 
-def _timed(check: Check, result: Result) -> Check:
+def _with_time_limit(check: Check, result: Result) -> Check:
     seconds = result.duration_ms / 1000
     if seconds < SLOW_SECS:
         return check
@@ -169,7 +169,7 @@ def _replace(file: Path, proposal: ContractProposal) -> bytes:
     if now != proposal.before:
         raise BadInput(f"{file} was changed in the meantime; nothing was written. Run again: donewhen init")
     mode = stat.S_IMODE(file.stat().st_mode) if now is not None else 0o666 & ~_umask()
-    text = extended((proposal.before or b"").decode(), proposal)
+    text = extend_text((proposal.before or b"").decode(), proposal)
     write_atomically(file, text)
     file.chmod(mode)
     return text.encode()
@@ -181,16 +181,16 @@ def _umask() -> int:
     return mask
 
 
-def extended(text: str, proposal: ContractProposal) -> str:
+def extend_text(text: str, proposal: ContractProposal) -> str:
     """Return the text of a file with the proposal added. The old text is still there, byte for byte and in order."""
     old = parse_toml(text)
     entries = [contract_file.entry_of(one.check) for one in proposal.checks]
     keys = {key: list(values) for key, values in proposal.workspace.items()}
     ending = "\r\n" if "\r\n" in text else "\n"
-    start = _with_keys(text, _rendered(keys).replace("\n", ending)) if keys and "workspace" in old else text or HEADING
-    blocks = ["[workspace]\n" + _rendered(keys)] if keys and "workspace" not in old else []
+    start = _with_keys(text, _toml_text(keys).replace("\n", ending)) if keys and "workspace" in old else text or HEADING
+    blocks = ["[workspace]\n" + _toml_text(keys)] if keys and "workspace" not in old else []
     blocks += [
-        f"[[check]]\n{_reason(one.why)}{_rendered(contract_file.entry_of(one.check))}" for one in proposal.checks
+        f"[[check]]\n{_reason(one.why)}{_toml_text(contract_file.entry_of(one.check))}" for one in proposal.checks
     ]
     gap = "" if start.endswith(("\n\n", "\n\r\n")) else ending if start.endswith("\n") else ending * 2
     new = start + gap + "\n".join(blocks).replace("\n", ending)
@@ -212,7 +212,7 @@ def _with_keys(text: str, lines: str) -> str:
     return heading.sub(lambda found: found[0] + lines, text, count=1)
 
 
-def _rendered(values: Mapping[str, Any]) -> str:
+def _toml_text(values: Mapping[str, Any]) -> str:
     # Loaded on use: a library that writes TOML is slow to load, and only writing needs it.
     import tomlkit
 

@@ -99,7 +99,7 @@ async def judge_tree(workplace: Workplace, contract: Contract, tree: TreeToJudge
     return await Judge(workplace, contract, case, runs, emit).verdict()
 
 
-def started(workplace: Workplace, contract: Contract, base: str) -> SessionStarted:
+def started_event(workplace: Workplace, contract: Contract, base: str) -> SessionStarted:
     """Return the first event about a verdict in which no engine takes part."""
     return SessionStarted(
         intent="",
@@ -119,7 +119,7 @@ def judge_environment(workplace: Workplace, contract: Contract) -> JudgeEnvironm
     share = workplace.settings.texts("workspace", "share")
     setup = workplace.settings.texts("workspace", "setup")
     inside = env_vars.command_environment(os.environ, config.env)
-    shared = shared_places(workplace, share)
+    shared = shared_paths(workplace, share)
     path = tool_identity.trusted_path(inside["PATH"], workplace.repo.root, (*share, *(ENVIRONMENTS if setup else ())))
     words = {word for check in contract.checks for word in check.command.split()}
     installed = tool_identity.identity(path, Path(inside["HOME"]), sorted(words), shared)
@@ -148,7 +148,7 @@ def secrets_in(workplace: Workplace, settings: Settings) -> dict[str, str]:
     return secrets_of(settings.texts("workspace", "env"), workplace.repo.files, settings.texts("workspace", "share"))
 
 
-def shared_places(workplace: Workplace, share: tuple[str, ...]) -> tuple[Path, ...]:
+def shared_paths(workplace: Workplace, share: tuple[str, ...]) -> tuple[Path, ...]:
     """Return the locations of shared files and directories. One that cannot be shared is refused before it is read."""
     for path in share:
         require_shareable(workplace.repo, path)

@@ -21,7 +21,7 @@ from donewhen.records import frozen
 from donewhen.session.check import toolchain
 from donewhen.session.check.judge_tree import TreeToJudge, judge_environment, judge_tree
 from donewhen.session.settings import contract_file
-from donewhen.session.settings.settings import FILE_NAME, checked
+from donewhen.session.settings.settings import FILE_NAME, check_content
 from donewhen.session.workplace import Workplace
 from donewhen.toml import BadToml, parse_toml
 from donewhen.workspace.files import write_atomically
@@ -175,7 +175,9 @@ async def _foreign_contract(workplace: Workplace, found: Receipt, start: Path) -
     if text is None:
         return f"commit {base[:12]} has no {FILE_NAME}"
     try:
-        stated = contract_file.contract_in(workplace.settings.with_contract_of(file, checked(file, parse_toml(text))))
+        stated = contract_file.contract_in(
+            workplace.settings.with_contract_of(file, check_content(file, parse_toml(text)))
+        )
     except (BadToml, BadInput) as error:
         return f"{file} of commit {base[:12]} cannot be read: {error}"
     return "" if stated == found.contract else f"{file} of commit {base[:12]} has a different one"

@@ -225,7 +225,7 @@ async def _judged_on(
     workplace: Workplace, plan: LandingPlan, before: str, branch: str, rejudge: Rejudge, write_receipt: WriteReceipt
 ) -> LandingPlan | LandingRefused:
     """Return the plan for a branch that moved: the work merged with the branch, and judged."""
-    merged = await _merged(workplace, plan, before)
+    merged = await _merge_onto(workplace, plan, before)
     if isinstance(merged, LandingRefused):
         return merged
     if merged == await workplace.store.tree_of(before):
@@ -244,21 +244,23 @@ async def _judged_on(
         )
     if verdict.tree != merged:
         paths = tuple(edit.path for edit in verdict.edits)
-        return LandingRefused(f"the work changes paths that are protected on {shown(branch)}: {_named(paths)}", paths)
+        return LandingRefused(
+            f"the work changes paths that are protected on {shown(branch)}: {_name_list(paths)}", paths
+        )
     return replace(plan, tree=merged, parent=before, base=before, receipt_digest=await write_receipt(verdict))
 
 
-async def _merged(workplace: Workplace, plan: LandingPlan, before: str) -> str | LandingRefused:
+async def _merge_onto(workplace: Workplace, plan: LandingPlan, before: str) -> str | LandingRefused:
     """Merge the changes of the work onto another commit, whatever the real history of the branch is."""
     store = workplace.store
     merged = await merge(store.bare, await store.tree_of(plan.parent), await store.tree_of(before), plan.tree)
     if not merged.conflicts:
         return merged.tree
     paths = tuple(sides.path for sides in merged.conflicts)
-    return LandingRefused(f"the work and the branch changed the same lines: {_named(paths)}", paths)
+    return LandingRefused(f"the work and the branch changed the same lines: {_name_list(paths)}", paths)
 
 
-def _named(paths: tuple[str, ...]) -> str:
+def _name_list(paths: tuple[str, ...]) -> str:
     more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
     return ", ".join(shown(path) for path in paths[:MOST_NAMED]) + more
 

@@ -39,7 +39,7 @@ async def agents_here(say: Say = silent, launcher: "Launcher | None" = None) -> 
     start, trust = Path.cwd(), TrustBook(state_root(os.environ))
     settings = settings_module.load_some(start, os.environ, trust, TABLES)
     repository = settings_module.repository_above(start)
-    for line in _ignored(settings, repository or start, trust):
+    for line in _ignored_lines(settings, repository or start, trust):
         say(line)
     return await find_agents(settings, repository, os.environ, launcher)
 
@@ -79,7 +79,7 @@ def _queries(settings: Settings) -> Iterator[AgentQuery]:
         yield AgentQuery(profile.custom(name, command), command=command)
 
 
-def _ignored(settings: Settings, top: Path, trust: TrustBook) -> Iterator[str]:
+def _ignored_lines(settings: Settings, top: Path, trust: TrustBook) -> Iterator[str]:
     if settings.file is None or settings_module.is_trusted(settings.file, top, trust):
         return
     if given := cast("Mapping[str, object]", settings_module.read(settings.file).get("agent", {})):

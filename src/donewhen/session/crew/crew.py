@@ -180,7 +180,7 @@ async def _steps(
     settings, kind = workplace.settings, spec.kind
     if kind is EngineKind.PLANNED:
         builder = spec.inner or _spec(settings, "planned", "builder")
-        return tuple(_planned(step) for step in await _steps(workplace, builder, intent, chosen, before))
+        return tuple(_with_plan(step) for step in await _steps(workplace, builder, intent, chosen, before))
     steps: list[LadderStep] = []
     may_use_agent = kind in (EngineKind.AUTO, EngineKind.FOREMAN) and _may_use_agent(settings, intent, chosen)
     if kind is EngineKind.FOREMAN or (may_use_agent and not isinstance(chosen, BadInput)):
@@ -196,7 +196,7 @@ async def _steps(
     return tuple(steps)
 
 
-def _planned(step: LadderStep) -> LadderStep:
+def _with_plan(step: LadderStep) -> LadderStep:
     """Return a ladder step whose engine works from the plan."""
     from donewhen.engines.planned.engine import PlannedEngine
 

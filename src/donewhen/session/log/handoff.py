@@ -42,7 +42,7 @@ def _lines(session: str, state: SessionState) -> Iterator[str]:
     finished = state.finished
     yield f"# {session}: {finished.outcome if finished is not None else None}"
     yield ""
-    yield from _quoted(state.started.intent if state.started is not None else "")
+    yield from _quote(state.started.intent if state.started is not None else "")
     yield ""
     yield f"Why it ended: {_in_a_line(finished.reason if finished is not None else None)}"
     yield f"Spent: {state.tokens} tokens, {'unknown' if state.usd is None else f'{state.usd:.4f}'} USD."
@@ -65,7 +65,7 @@ def _lines(session: str, state: SessionState) -> Iterator[str]:
         yield from (f"- {_in_a_line(one.path)} {one.reason}" for one in judged.refused_paths or ())
         yield from ("", f"In short: {_in_a_line(judged.refused)}")
     elif judged is not None and judged.feedback:
-        yield from ("", "## What is red", "", *_quoted(judged.feedback))
+        yield from ("", "## What is red", "", *_quote(judged.feedback))
     yield from _evaluation(session, state)
     yield from ("", "## How to continue", "")
     yield f"- `donewhen diff {session}`: what was made so far"
@@ -100,7 +100,7 @@ def _round(one: Round) -> Iterator[str]:
         yield f"   > {report[:LONGEST_REPORT]}"
 
 
-def _quoted(text: str) -> Iterator[str]:
+def _quote(text: str) -> Iterator[str]:
     """Yield text of others so that it cannot be taken for a part of this file. `visible` escapes other line ends."""
     yield from (f"{AS_TEXT}{line}" if line.strip() else "" for line in text.split("\n"))
 

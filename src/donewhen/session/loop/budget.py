@@ -41,15 +41,15 @@ class Budget:
         self._began = clock() - state.active_secs + state.earlier_use.secs
 
     def require(self) -> None:
-        if self.reached():
-            raise OutOfBudget(self.reached())
+        if self.reached_limit():
+            raise OutOfBudget(self.reached_limit())
 
     def count_usage(self, usage: Usage, usd: float | None) -> Event:
         self._tokens += usage.total
         self._usd = None if usd is None or self._usd is None else self._usd + usd
         return Spend(tokens=self._tokens, usd=self._usd)
 
-    def reached(self) -> str:
+    def reached_limit(self) -> str:
         """Return which limit is used up, the amount used and the amount allowed; empty if no limit is reached."""
         allowed, minutes = self._allowed, (self._clock() - self._began) / 60
         tokens = self._tokens - self._before.tokens

@@ -28,7 +28,7 @@ def of_verdict(verdict: Verdict, contract: Contract) -> str:
     shown = [one for one in red if not checks[one.name].held_out]
     passed = len(verdict.results) - len([one for one in verdict.results if one.status is not CheckStatus.PASS])
     blocks = [f"The runtime ran the checks on your work: {passed} of {len(verdict.results)} passed. Not passed:"]
-    blocks += [_failed(one, checks[one.name].command) for one in shown]
+    blocks += [_failure_text(one, checks[one.name].command) for one in shown]
     blocks += ["## a held-out check: fail\nNothing more is shown about it."] * (len(red) - len(shown))
     if verdict.edits:
         blocks.append(_not_graded(verdict.edits))
@@ -41,7 +41,7 @@ def of_refusal(reason: str, paths: Sequence[RefusedPath] = ()) -> str:
     return "\n".join([words, *(f"- {one.path} {one.reason}" for one in paths)])
 
 
-def _failed(result: Result, command: str) -> str:
+def _failure_text(result: Result, command: str) -> str:
     how = [] if result.exit_code is None else [f"exit code {result.exit_code}"]
     how += [] if result.signal is None else [f"signal {result.signal}"]
     heading = f"## {result.name}: {result.status.value}" + (f" ({', '.join(how)})" if how else "")

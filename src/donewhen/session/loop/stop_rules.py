@@ -28,7 +28,7 @@ def stop_after(state: SessionState, current: Round, budget: Budget) -> Stop | No
         return Stop("claim", claim.summary)
     if judged is not None and judged.green and (stop := _after_green(current)) is not None:
         return stop
-    if reached := budget.reached():
+    if reached := budget.reached_limit():
         return Stop("budget", reached)
     if attempted is not None and (stop := _after_attempt(attempted, current.is_resumed)) is not None:
         return stop

@@ -115,7 +115,9 @@ class Gates:
             elif isinstance(decision, str):
                 self._change_or_wait(decision)
             else:
-                decided = self._decided(GateDecision.APPROVED if decision else GateDecision.DENIED, "the terminal")
+                decided = self._decided_event(
+                    GateDecision.APPROVED if decision else GateDecision.DENIED, "the terminal"
+                )
                 self._log.write(decided, sync=True)
         return GateDecision(gate.decision) if gate.decision else None
 
@@ -133,10 +135,10 @@ class Gates:
             proposal = edited_contract.edited_proposal(self._log, contract)
             if proposal is not None:
                 proposed = edited_contract.proposal_event(proposal)
-                decided = self._decided(GateDecision.APPROVED, by, edited_contract.EDITED, edited=True)
+                decided = self._decided_event(GateDecision.APPROVED, by, edited_contract.EDITED, edited=True)
                 self._log.write(decided, proposed, note=proposal.note(), sync=True)
                 return True
-        self._log.write(self._decided(GateDecision.APPROVED if approved else GateDecision.DENIED, by), sync=True)
+        self._log.write(self._decided_event(GateDecision.APPROVED if approved else GateDecision.DENIED, by), sync=True)
         return True
 
     def change(self, text: str, by: str) -> bool:
@@ -155,7 +157,7 @@ class Gates:
             from donewhen.session.person import edited_contract  # loaded on use: it loads the plan classes
 
             edited_contract.record_edits(self._log)
-        self._log.write(self._decided(GateDecision.CHANGED, by, text), note=note, sync=True)
+        self._log.write(self._decided_event(GateDecision.CHANGED, by, text), note=note, sync=True)
         return True
 
     def _change_or_wait(self, text: str) -> None:
@@ -165,7 +167,7 @@ class Gates:
         except BadInput as error:
             raise NeedsPerson(str(error)) from None
 
-    def _decided(self, decision: GateDecision, by: str, answer: str = "", edited: bool = False) -> GateDecided:
+    def _decided_event(self, decision: GateDecision, by: str, answer: str = "", edited: bool = False) -> GateDecided:
         gate = self._log.state.gate
         assert gate is not None  # the callers know that one waits
         return GateDecided(gate=gate.kind, id=gate.id, decision=decision, by=by, answer=answer, edited=edited)

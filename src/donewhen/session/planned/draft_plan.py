@@ -43,7 +43,7 @@ from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.stop_rules import Stop
 from donewhen.session.person.edited_contract import proposal_event
 from donewhen.session.planned.ask import WatchdogExpired, answer_in_time
-from donewhen.session.planned.drafted_checks import DraftedContract, drafted
+from donewhen.session.planned.drafted_checks import DraftedContract, read_drafts
 
 
 @frozen
@@ -155,7 +155,7 @@ class PlanDrafter:
                 return Stop("no_progress", str(silent))
             except LimitReached:
                 pass
-        return Stop("budget", self.context.budget.reached())
+        return Stop("budget", self.context.budget.reached_limit())
 
     async def _ask_planner(self, planner: Engine) -> Stop | None:
         try:
@@ -198,7 +198,7 @@ class PlanDrafter:
     async def _accept(self, reply: str) -> bool:
         """Make the answer the proposal, and return True. Raise `InvalidReply` if it cannot be used."""
         plan = await _plan_in(reply, self.context.start_record.intent, self._found)
-        found = drafted(plan.checks) if self._drafts_contract else DraftedContract((), (), ())
+        found = read_drafts(plan.checks) if self._drafts_contract else DraftedContract((), (), ())
         if issues := [*found.issues, *(await self._refused_commands(plan)).values()]:
             raise UnusablePlan(issues, plan)
         if not self._drafts_contract:
@@ -217,9 +217,9 @@ class PlanDrafter:
     async def _refused_commands(self, plan: Plan) -> dict[str, str]:
         """Return the commands that a model wants the runtime to run but the policy refuses, with the reasons."""
         theirs = {*self._found.commands, *(check.command for check in self.context.start_record.contract.checks)}
-        drafts = [check.command for check in drafted(plan.checks).checks] if self._drafts_contract else []
+        drafts = [check.command for check in read_drafts(plan.checks).checks] if self._drafts_contract else []
         wanted = [*drafts, *(command for item in plan.items for command in item.verify)]
-        return await command_policy.refused(
+        return await command_policy.refused_commands(
             self.context.workplace, [command for command in wanted if command not in theirs]
         )
 
@@ -263,7 +263,7 @@ class PlanDrafter:
         These commands, and checks that cannot start here, are left out.
         """
         while True:
-            kept, checks = _with_checks(plan, drafted(plan.checks).without(out), self._found)
+            kept, checks = _with_checks(plan, read_drafts(plan.checks).without(out), self._found)
             contract = replace(
                 self.context.start_record.contract, checks=tuple(check for check in checks if check.command not in out)
             )

@@ -38,7 +38,7 @@ class DraftedContract:
         return DraftedContract(tuple(check for check, _ in kept), tuple(entry for _, entry in kept), self.issues)
 
 
-def drafted(entries: Sequence[Mapping[str, Any]]) -> DraftedContract:
+def read_drafts(entries: Sequence[Mapping[str, Any]]) -> DraftedContract:
     """Read each check separately, so that a bad one does not hide what is wrong with the others."""
     kept: list[tuple[Check, Mapping[str, Any]]] = []
     issues: list[str] = []

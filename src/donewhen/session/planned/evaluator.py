@@ -66,7 +66,7 @@ class Evaluator:
         if checks:
             verdict = await self._run(checks, current)
             results = check_results(verdict)
-            if _ran_out_of_time(verdict) and (reached := self.context.budget.reached()):
+            if _ran_out_of_time(verdict) and (reached := self.context.budget.reached_limit()):
                 self._inconclusive(current, f"a limit was reached while the checks of the plan items ran: {reached}")
                 return
             if not verdict.green:
@@ -126,7 +126,7 @@ class Evaluator:
         with anyio.move_on_after(self.context.budget.seconds_left()):
             evaluation = await self._ask_evaluator(current, results)
         if evaluation is None:
-            why = self.context.budget.reached() or "; ".join(self._unusable_replies(current)[-1:])
+            why = self.context.budget.reached_limit() or "; ".join(self._unusable_replies(current)[-1:])
             self._inconclusive(current, why)
         else:
             await self._conclude(current, evaluation)
@@ -213,7 +213,7 @@ class Evaluator:
         """Return the probes that really fail on the judged tree. A probe that does not fail is only an opinion."""
         plan = plan_files.plan_in(self.context.log.state)
         known = {check.command for check in self._plan_checks(plan)} if plan is not None else set[str]()
-        refused = await command_policy.refused(self.context.workplace, evaluation.probes)
+        refused = await command_policy.refused_commands(self.context.workplace, evaluation.probes)
         new = [one for one in evaluation.probes if one not in known and one not in refused][:MOST_PROBES]
         if not new:
             return []

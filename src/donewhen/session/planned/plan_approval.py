@@ -113,7 +113,7 @@ async def approve_foreman_plan(context: RoundContext, steps: Sequence[LadderStep
         except NoAnswer as none:
             return Stop("declined", f"there is no plan: {none}", code="plan_invalid")
         except LimitReached:
-            return Stop("budget", context.budget.reached())
+            return Stop("budget", context.budget.reached_limit())
         context.log.move("proposed")
         number = sum(note.kind == PlanNote.KIND for note in notebook.notes())  # every plan has a gate of its own
         if (stop := await stop_at_gate(gates, GateKind.PLAN, number, plan.rendered())) is not None:

@@ -69,7 +69,7 @@ def _require_possible(flag: str, key: Key, value: Any) -> None:
         raise BadInput(f"{flag} must be {key.kind}, not {value!r}")
 
 
-def applied(held: Settings, options: RunOptions) -> Settings:
+def with_options(held: Settings, options: RunOptions) -> Settings:
     """Return the settings with everything that the command line sets. A list is added to the one that is there."""
     keys = keys_by_flag()
     for flag, value in options.values.items():

@@ -127,7 +127,7 @@ def load(start: Path, top: Path, environment: Mapping[str, str], trust: TrustBoo
     content: Table = {}
     if file is not None:
         real, written, content = read_inside(file, top)
-        if trust is not None and (widened := widening(content, values)) and not trust.holds(real, written):
+        if trust is not None and (widened := widening_keys(content, values)) and not trust.holds(real, written):
             asks = f"'{widened[0].key}' asks for more than the default"
             raise NeedsPerson(f"{file}: {asks}; read it, then run: donewhen trust")
         _merge(values, content, str(file))
@@ -190,7 +190,7 @@ def user_file(environment: Mapping[str, str]) -> Path | None:
 def read(file: Path) -> Table:
     """Read a configuration file and check it against the schema."""
     try:
-        return checked(file, parse_toml(file_content(file)))
+        return check_content(file, parse_toml(file_content(file)))
     except BadToml as error:
         raise BadInput(f"{file}: {error}") from error
 
@@ -203,7 +203,7 @@ def read_inside(file: Path, top: Path) -> tuple[Path, bytes, Table]:
     """
     try:
         real, written = _bytes_inside(file, top)
-        return real, written, checked(file, parse_toml(written))
+        return real, written, check_content(file, parse_toml(written))
     except BadToml as error:
         raise BadInput(f"{file}: {error}") from error
 
@@ -222,7 +222,7 @@ def _bytes_inside(file: Path, top: Path) -> tuple[Path, bytes]:
     return real, written
 
 
-def checked(file: Path, content: Table) -> Table:
+def check_content(file: Path, content: Table) -> Table:
     for name, value in content.items():
         _check_top(file, name, value)
     return content
@@ -284,7 +284,7 @@ def _shown(value: Value) -> str:
     return shortened(repr(value))
 
 
-def widening(content: Table, held: Values) -> list[Widening]:
+def widening_keys(content: Table, held: Values) -> list[Widening]:
     """Return the keys of a repository's file that need trust, in schema order. `held` has the values without it."""
     found: list[Widening] = []
     for table, keys in schema.TABLES.items():
@@ -339,14 +339,14 @@ def _merge_environment(values: Values, environment: Mapping[str, str]) -> None:
         spec = schema.TABLES.get(table, {}).get(key)
         if spec is None:
             raise BadInput(f"{shortened(name)}: unknown setting '{shortened(table)}.{shortened(key)}'")
-        value = _parsed(environment[name], spec)
+        value = _parse(environment[name], spec)
         _check_value(name, f"{table}.{key}", value, spec)
         values[table, key] = Setting(value, name)
         given.setdefault(table, {})[key] = value
     _note_model_use(values, given, f"{PREFIX}MODEL__BASE_URL")
 
 
-def _parsed(text: str, key: Key) -> Value:
+def _parse(text: str, key: Key) -> Value:
     """Parse a variable's text as a TOML value if it is one. A bare word is text, and a list may be comma-separated."""
     try:
         value: Value = parse_toml(f"value = {text}")["value"]

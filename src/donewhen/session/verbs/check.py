@@ -46,12 +46,12 @@ async def check(request: CheckRequest, receipt: Path | None, watch: CheckWatcher
         for line in (*workplace.repo.notes, *contract_file.warnings(workplace.settings, contract)):
             watch.say(f"note: {line}")
         if not contract.checks:
-            contract = replace(contract, checks=_proposed(workplace, watch))
+            contract = replace(contract, checks=_accepted_checks(workplace, watch))
         began = time.monotonic()
         with watch.judging() as view:
-            view.emit(judge_tree.started(workplace, contract, workplace.repo.head))
+            view.emit(judge_tree.started_event(workplace, contract, workplace.repo.head))
             verdict = await judge_tree.check(workplace, contract, request, view.emit)
-            view.emit(_finished(verdict))
+            view.emit(_finished_event(verdict))
         view.show(verdict)
         took = round((time.monotonic() - began) * 1000)
         changed = [workplace.repo.files.place(edit.path) for edit in verdict.edits if edit.action == "modified"]
@@ -74,7 +74,7 @@ def _require_place_for(receipt: Path) -> None:
         raise BadInput(f"--receipt {receipt}: there is no directory {receipt.absolute().parent}")
 
 
-def _proposed(workplace: Workplace, watch: CheckWatcher) -> tuple[Check, ...]:
+def _accepted_checks(workplace: Workplace, watch: CheckWatcher) -> tuple[Check, ...]:
     """Return the checks that `init` would propose, if a person accepts them."""
     from donewhen.session.check import init_contract  # loaded on use: most repositories have a contract
 
@@ -86,7 +86,7 @@ def _proposed(workplace: Workplace, watch: CheckWatcher) -> tuple[Check, ...]:
     return tuple(one.check for one in proposal.checks)
 
 
-def _finished(verdict: Verdict) -> SessionFinished:
+def _finished_event(verdict: Verdict) -> SessionFinished:
     summary = judge_tree.summary(verdict)
     return SessionFinished(
         outcome=judge_tree.outcome_of(verdict),

@@ -76,7 +76,7 @@ async def start(options: RunOptions, watch: SessionWatcher) -> SessionResult:
     where = (options.repo or Path.cwd()).absolute()
     async with open_workplace(where) as workplace:
         held, contract = run_options.contract_of(workplace.settings, options)
-        held = run_options.applied(held, options)
+        held = run_options.with_options(held, options)
         for line in (
             *workplace.repo.notes,
             *contract_file.warnings(workplace.settings, contract_file.contract_in(workplace.settings)),
@@ -87,7 +87,7 @@ async def start(options: RunOptions, watch: SessionWatcher) -> SessionResult:
         if drafts:
             _require_plannable(options.intent)
         elif not contract.checks:
-            contract, proposed = _proposed(workplace, contract)
+            contract, proposed = _propose_contract(workplace, contract)
             held = held.with_checks(contract_file.tables_of(contract), held.also)
         held = crew.absolute_model_paths(held)
         workplace = replace(workplace, settings=held)
@@ -145,7 +145,7 @@ def _require_plannable(intent: str) -> None:
         raise BadInput(f"the intent {intent.strip()!r} is too short to plan from: {missing}")
 
 
-def _proposed(workplace: Workplace, contract: Contract) -> tuple[Contract, tuple[str, ...]]:
+def _propose_contract(workplace: Workplace, contract: Contract) -> tuple[Contract, tuple[str, ...]]:
     """Return the contract that `init` would propose, and why. If there is none, raise BadInput with what to type."""
     from donewhen.session.check import init_contract
 
@@ -193,7 +193,7 @@ async def resume(prefix: str, watch: SessionWatcher) -> SessionResult:
             )
         start_record = StartRecord.load(state.start_note, now)
         async with open_workplace(Path(start_record.repo), held=start_record.settings) as workplace:
-            with _interrupts() as interrupts, _releasing(archive.claim(session)) as lease:
+            with _interrupts() as interrupts, _release_at_end(archive.claim(session)) as lease:
                 state = replay_log(archive.records(session))  # another process may have resumed it a moment ago
                 if (result := _final_result(session, state)) is not None:
                     return result
@@ -229,7 +229,7 @@ async def begin(
     """Write the first records of a session, and work on it. `proposed` says why the contract is what it is."""
     with (
         _interrupts() as interrupts,
-        _releasing(archive.create(start_record.session, start_record.repo, start_record.intent)) as lease,
+        _release_at_end(archive.create(start_record.session, start_record.repo, start_record.intent)) as lease,
     ):
         log = LogWriter(lease, SessionState(), watch.on_record, watch.barrier)
         await workplace.store.keep(f"sessions/{start_record.session}/base", start_record.base)
@@ -238,7 +238,7 @@ async def begin(
 
 
 @contextlib.contextmanager
-def _releasing(lease: Lease) -> Generator[Lease]:
+def _release_at_end(lease: Lease) -> Generator[Lease]:
     """Release a lease at the end, whatever happens in the block."""
     try:
         yield lease

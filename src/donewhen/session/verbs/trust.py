@@ -26,6 +26,6 @@ def accept(start: Path) -> Trusted:
     if file is None:
         raise BadInput(f"there is no {settings.FILE_NAME} here or above, so there is nothing to trust")
     real, written, content = settings.read_inside(file, top)
-    widened = settings.widening(content, settings.without_repository(os.environ))
+    widened = settings.widening_keys(content, settings.without_repository(os.environ))
     TrustBook(state_root(os.environ)).accept(real, written)
     return Trusted(file, tuple(widened))

@@ -14,7 +14,7 @@ from donewhen.errors import BadInput
 from donewhen.events import CheckResult, Emit, Landed, SessionFinished
 from donewhen.judge.contract import Contract
 from donewhen.records import frozen
-from donewhen.session.check.judge_tree import started
+from donewhen.session.check.judge_tree import started_event
 from donewhen.session.check.regression_judge import regression_judge
 from donewhen.session.conclude.land import subject_line
 from donewhen.session.log.open_archive import Say
@@ -133,7 +133,7 @@ async def union(base: str, names: Sequence[str], say: Say, emit: Emit) -> Combin
         if not contract.checks:
             say("note: there is no contract, so only the build is judged; `donewhen init` proposes one")
         combined = await combine(workplace, contract, commit, names, emit)
-        emit(_finished(combined))
+        emit(_finished_event(combined))
         return combined
 
 
@@ -141,7 +141,7 @@ async def combine(workplace: Workplace, contract: Contract, base: str, names: Se
     if not names:
         raise BadInput("name the branches or patch files to combine: donewhen union REF|PATCH...")
     patches = await patches_of(workplace, base, names)
-    emit(started(workplace, contract, base))
+    emit(started_event(workplace, contract, base))
     judge = await regression_judge(workplace, contract, base, emit)
     store, reader = workplace.store, ParserClient(workplace.launcher, workplace.probe)
     tree = await store.tree_of(base)
@@ -187,7 +187,7 @@ async def _has_moved(workplace: Workplace, patch: Patch) -> bool:
         return False
 
 
-def _finished(combined: Combined) -> SessionFinished:
+def _finished_event(combined: Combined) -> SessionFinished:
     united, summary = combined.united, combined.summary
     deltas = united.check_deltas.deltas if united.check_deltas else ()
     results = tuple(CheckResult(delta.name, delta.status, delta.exit_code, delta.duration_ms) for delta in deltas)
