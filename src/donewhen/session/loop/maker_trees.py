@@ -16,11 +16,11 @@ def pin(session: str, part: str) -> str:
 
 
 async def maker_tree(
-    workplace: Workplace, start_record: StartRecord, log: LogWriter, part: str = "", ground: str = ""
+    workplace: Workplace, start_record: StartRecord, log: LogWriter, part: str = "", start_tree: str = ""
 ) -> Tree:
     """Return the maker tree of a part of the work, or of all of it.
 
-    It contains what was made in it before, else the files of `ground`. The ground is a tree id; empty means the base.
+    It contains what was made in it before, else the files of `start_tree`: a tree id, or empty for the base.
     """
     trees, state = workplace.trees, log.state
     name = state.parts.get(part, "") if part else state.tree
@@ -29,8 +29,8 @@ async def maker_tree(
         base = await workplace.maker_base(start_record.base)
         tree = await trees.make("maker", base, await workplace.tree_layers(base))
         saved = await orphans.saved_tree(trees, name) if name else ""
-        if saved or ground:
-            await trees.restore(tree, saved or await workplace.as_shown(ground))
+        if saved or start_tree:
+            await trees.restore(tree, saved or await workplace.as_shown(start_tree))
         log.write(note=MakerTree(name=tree.facts.name, part=part or None).note())
         if name:
             await workplace.store.release(f"trees/{name}")  # the new tree contains what was saved of the old one
