@@ -79,10 +79,12 @@ def test_init_and_check_work_in_a_linked_worktree_too(repo: Path) -> None:
     is_sound(repo)
 
 
-def test_an_interrupted_cherry_pick_is_noted(repo: Path) -> None:
+def test_files_are_not_applied_during_a_cherry_pick(repo: Path) -> None:
     git(repo, "update-ref", "CHERRY_PICK_HEAD", "HEAD")
     assert not (repo / ".git" / "CHERRY_PICK_HEAD").exists()
-    assert "a cherry-pick is in progress" in run_verb(repo, "check").err
+    ran = run(repo, RIGHT, "--land", "apply")
+    assert (ran.code, "a cherry-pick is in progress in the checkout" in ran.err) == (0, True), ran.err
+    assert (repo / "answer.txt").read_text() == "wrong\n"
 
 
 def test_a_link_in_place_of_the_tables_is_refused_in_one_line(repo: Path) -> None:

@@ -36,7 +36,7 @@ EXTENSIONS = {
     "relativeworktrees",
 }  # fmt: skip
 KNOWN_FORMS = {"extensions.refstorage": ("files", "reftable"), "extensions.objectformat": ("sha1", "sha256")}
-UNDER_WAY = {
+IN_PROGRESS = {
     "MERGE_HEAD": "a merge is in progress",
     "rebase-merge": "a rebase is in progress",
     "rebase-apply": "a rebase is in progress",
@@ -458,8 +458,7 @@ def _is_partial(settings: Settings) -> bool:
 
 
 def _notes(files: Root, git: Root, common: Root, settings: Settings) -> Iterator[str]:
-    in_tables = refs.table_refs(git)
-    yield from {line: None for name, line in UNDER_WAY.items() if git.status(name) or name.encode() in in_tables}
+    yield from operations_in_progress(git)
     locks = [(git, name) for name in LOCKS] + [(common, name) for name in SHARED_LOCKS]
     held = [root.place(name) for root, name in locks if root.status(name)]
     yield from (f"another git process is running, or it left {shown(lock)} behind" for lock in held)
@@ -473,6 +472,13 @@ def _notes(files: Root, git: Root, common: Root, settings: Settings) -> Iterator
         yield "the clone is partial; engines and checks see no history"
     if b"filter=lfs" in _attributes(files) and not _has_lfs_content(common):
         yield "the content of LFS files is missing; engines and checks see their pointers"
+
+
+def operations_in_progress(git: Root) -> list[str]:
+    """Return one line for each operation that was begun in a working tree, such as a merge, and is not finished."""
+    in_tables = refs.table_refs(git)
+    found = (line for name, line in IN_PROGRESS.items() if git.status(name) or name.encode() in in_tables)
+    return list(dict.fromkeys(found))
 
 
 def _attributes(files: Root) -> bytes:

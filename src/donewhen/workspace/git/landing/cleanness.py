@@ -15,7 +15,7 @@ from donewhen.workspace.beneath import LeavesRoot, Root
 from donewhen.workspace.git.index import IndexEntry, index_content
 from donewhen.workspace.git.landing.refusals import NotClean, NotLanded
 from donewhen.workspace.git.objects import FILE, GITLINK, PROGRAM, Change, TreeEntry, object_id, parents
-from donewhen.workspace.git.repo import UNDER_WAY, Repo, is_true
+from donewhen.workspace.git.repo import Repo, is_true, operations_in_progress
 from donewhen.workspace.git.store import lfs
 from donewhen.workspace.git.store.bare import Bare
 from donewhen.workspace.git.store.dirty import HARMLESS, VALUES, copy_checked_index, copy_index
@@ -69,9 +69,8 @@ async def refuse_unclean(state: CheckoutState) -> None:
 
 
 def _refuse_unfit(state: CheckoutState) -> None:
-    for name, line in UNDER_WAY.items():
-        if state.repo.git.status(name):
-            raise NotLanded(f"{line} in the checkout")
+    for line in operations_in_progress(state.repo.git):
+        raise NotLanded(f"{line} in the checkout")
     if is_true(state.repo.setting("core.sparsecheckout")):
         raise NotLanded("the checkout is sparse, so its files cannot be updated here")
     modules = [path for path, entry in (*state.old().items(), *state.new().items()) if entry.mode == GITLINK]
