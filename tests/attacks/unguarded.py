@@ -27,7 +27,7 @@ def switch_off() -> None:
     follow = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
     def opened(self: beneath.Root, path: str | bytes = b"") -> int:
-        return os.open(self.place(path), follow)
+        return os.open(self.full_path(path), follow)
 
     def made(top: str, _identity: object, parts: tuple[bytes, ...], _share: object) -> int:
         place = os.path.join(os.fsencode(top), *parts)
@@ -35,11 +35,11 @@ def switch_off() -> None:
         return os.open(place, follow)
 
     def open_any(self: beneath.Root, path: str | bytes, flags: int, mode: int = 0o666) -> int:
-        return os.open(self.place(path), flags & ~os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        return os.open(self.full_path(path), flags & ~os.O_NOFOLLOW | os.O_CLOEXEC, mode)
 
     def status(self: beneath.Root, path: str | bytes = b"") -> os.stat_result | None:
         try:
-            return os.stat(self.place(path))
+            return os.stat(self.full_path(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -48,7 +48,7 @@ def switch_off() -> None:
             (into / name).write_bytes(source.read())
 
     def append(root: beneath.Root, log: bytes, line: bytes) -> None:
-        with open(root.place(log), "ab") as file:
+        with open(root.full_path(log), "ab") as file:
             file.write(line)
 
     off: list[tuple[object, str, object]] = [

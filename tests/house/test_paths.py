@@ -21,7 +21,7 @@ OPENING = {
     "open", "Path", "stat", "lstat", "readlink", "unlink", "remove", "rename", "mkdir", "makedirs", "rmdir", "rmtree",
     "symlink", "link", "chmod", "chown", "truncate", "utime", "copyfile", "copy", "copy2", "copytree", *LISTING,
 }  # fmt: skip
-"""Uses that are not allowed for a full path from `Root.place`: it is for messages."""
+"""Uses that are not allowed for a full path from `Root.full_path`: it is for messages."""
 WRAPPING = ("str", "bytes", "fspath", "fsencode", "fsdecode")
 ALLOWED = {
     ("session/check/init_contract.py", "workplace.repo.root"): "donewhen.toml itself; `write` refuses a link",
@@ -30,7 +30,7 @@ ALLOWED = {
         "directory.location",
     ): "an alternate is named relative to it; it is its own root",
     ("workspace/git/repo.py", "common.location"): "the user's own lfs.storage, which is a root of its own",
-    ("workspace/git/landing/git_config.py", "root.place(name)"): "its directory is where the user's includes begin",
+    ("workspace/git/landing/git_config.py", "root.full_path(name)"): "its directory is where the user's includes begin",
 }
 Aliases = dict[str, ast.expr]
 """Names for an expression in a function, and in its inner functions."""
@@ -49,7 +49,7 @@ def offences_in(scope: ast.AST, outer: Aliases) -> Iterator[tuple[int, str]]:
             if is_root(meant(operand, aliases)):
                 yield operand.lineno, ast.unparse(operand)
         for operand in opened(node):
-            if is_place(meant(operand, aliases)):
+            if is_full_path(meant(operand, aliases)):
                 yield operand.lineno, ast.unparse(operand)
     for function in inner:
         yield from offences_in(function, aliases)
@@ -79,7 +79,7 @@ def assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
             if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
                 pairs = list(zip(target.elts, value.elts, strict=False))
             for name, given in pairs:
-                if isinstance(name, ast.Name) and given is not None and (is_root(given) or is_place(given)):
+                if isinstance(name, ast.Name) and given is not None and (is_root(given) or is_full_path(given)):
                     yield name.id, given
 
 
@@ -141,9 +141,9 @@ def is_root(node: ast.expr) -> bool:
     return node.attr in OF_A_ROOT or (node.attr in OF_A_REPOSITORY and is_repository)
 
 
-def is_place(node: ast.expr) -> bool:
+def is_full_path(node: ast.expr) -> bool:
     node = unwrapped(node)
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "place"
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "full_path"
 
 
 def unwrapped(node: ast.expr) -> ast.expr:
@@ -199,10 +199,10 @@ def test_no_other_module_joins_a_path_below_a_repository() -> None:
         "os.scandir(str(repo.git_dir))",
         "os.walk(self.repo.root)",
         "glob.glob(root.location)",
-        "open(root.place('a'))",
-        "Path(repo.files.place(name))",
-        "os.open(repo.git.place('HEAD'), os.O_RDONLY)",
-        "where = repo.files.place(name)\nos.unlink(where)",
+        "open(root.full_path('a'))",
+        "Path(repo.files.full_path(name))",
+        "os.open(repo.git.full_path('HEAD'), os.O_RDONLY)",
+        "where = repo.files.full_path(name)\nos.unlink(where)",
     ],
 )
 def test_a_joined_path_is_found(text: str) -> None:
@@ -225,8 +225,8 @@ def test_a_joined_path_is_found(text: str) -> None:
         "files.glob('*')",
         "os.listdir(ours)",
         "repo.files.names('a')",
-        "raise LeavesRoot(1, LINK, root.place('a'))",
-        "where = root.place('a')\nsay(f'{where} is a link')",
+        "raise LeavesRoot(1, LINK, root.full_path('a'))",
+        "where = root.full_path('a')\nsay(f'{where} is a link')",
         "root.open('a', 0)",
         "Path(repo.root)",
     ],

@@ -18,7 +18,7 @@ def main() -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()
-    handle = RepairStoreHandle(Path(directory), patience=PATIENCE)
+    handle = RepairStoreHandle(Path(directory), lock_timeout=PATIENCE)
     for repair in [*shared, *own]:
         handle.write(partial(RepairStore.add, repair=repair))
     handle.close()

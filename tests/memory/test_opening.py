@@ -78,7 +78,7 @@ def test_a_file_already_replaced_by_another_process_is_not_replaced_again(file: 
 def test_a_lock_is_waited_for_briefly_and_reading_still_works(file: Path) -> None:
     holder = sqlite3.connect(file, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    handle = RepairStoreHandle(file.parent, patience=0.01)
+    handle = RepairStoreHandle(file.parent, lock_timeout=0.01)
     assert handle.read(everything, -1) == 1
     with pytest.raises(Busy, match="locked by another process"):
         handle.write(lambda store: store.forget([learnt().id]))

@@ -28,7 +28,7 @@ def test_a_failure_is_reported_once_even_after_a_resume(archive: Archive) -> Non
             raise fault
     assert messages(archive) == ["IndexError: a reader; the session continues without it"]
     state = replay_log(archive.records("a"))
-    with BestEffort(LogWriter(archive.claim("a", seize=True), state, ignore_record), "memory")():
+    with BestEffort(LogWriter(archive.claim("a", force=True), state, ignore_record), "memory")():
         raise OSError("again")
     assert len(messages(archive)) == 1
     archive.close()
@@ -46,7 +46,7 @@ def test_after_several_failures_it_is_disabled(archive: Archive) -> None:
 
 def test_the_loss_of_the_lease_is_not_swallowed(archive: Archive) -> None:
     tolerant = BestEffort(LogWriter(archive.create("a", "/r", "t"), SessionState(), ignore_record), "memory")
-    archive.claim("a", seize=True)
+    archive.claim("a", force=True)
     with pytest.raises(LeaseLost), tolerant():
         raise ValueError
     archive.close()

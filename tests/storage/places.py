@@ -39,9 +39,9 @@ class Place:
     url: str
     stack: ExitStack
 
-    def open(self, patience: float = 5.0) -> Archive:
+    def open(self, lock_timeout: float = 5.0) -> Archive:
         """Closed at the end of the test, if not before."""
-        archive = Archive.open(self.directory, self.url, patience)
+        archive = Archive.open(self.directory, self.url, lock_timeout)
         self.stack.callback(archive.close)
         return archive
 

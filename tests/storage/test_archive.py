@@ -185,7 +185,7 @@ values = st.recursive(
 @given(body=st.dictionaries(st.text(), values, max_size=4))
 def test_any_plain_body_comes_back_equal_from_database_and_log_file(sqlite: Place, body: dict[str, object]) -> None:
     archive = Archive.open(sqlite.directory)
-    lease = archive.claim("a", seize=True) if archive.sessions() else archive.create("a", "/r", "title")
+    lease = archive.claim("a", force=True) if archive.sessions() else archive.create("a", "/r", "title")
     (wrote,) = lease.write(note=("note", body))
     archive.close()
     assert wrote.body == body

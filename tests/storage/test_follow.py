@@ -74,7 +74,7 @@ async def test_following_ends_with_the_session(place: Place) -> None:
 
 
 APPEND = """
-lease = archive.claim("a", seize=True)
+lease = archive.claim("a", force=True)
 ready()
 for n in range(int(sys.argv[3])):
     lease.write(PlanText(text=str(n)), note=("note", {"n": n}))

@@ -59,7 +59,7 @@ def test_an_owner_on_another_host_is_replaced_only_on_explicit_request(place: Pl
     archive.create("a", "/r", "title", owner=replace(DEAD, host="elsewhere"))
     with pytest.raises(Owned, match="on elsewhere"):
         archive.claim("a")
-    assert archive.claim("a", seize=True).generation == 2
+    assert archive.claim("a", force=True).generation == 2
 
 
 def test_a_session_that_does_not_exist_cannot_be_claimed(place: Place) -> None:

@@ -35,7 +35,7 @@ def kept(archive: Archive) -> list[Record]:
 def holds_the_scene_and_goes_on(archive: Archive) -> bool:
     assert [(row.id, row.repo, row.title, row.state, row.outcome) for row in archive.sessions()] == ROWS
     assert kept(archive) == EVENTS
-    archive.claim("first", seize=True).write(SAID)
+    archive.claim("first", force=True).write(SAID)
     return archive.warnings == []
 
 

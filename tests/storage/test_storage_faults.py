@@ -25,7 +25,7 @@ PAGES = 24
 
 
 def test_a_locked_file_is_named_and_the_write_works_when_it_is_free(sqlite: Place) -> None:
-    archive = sqlite.open(patience=0.2)
+    archive = sqlite.open(lock_timeout=0.2)
     lease = archive.create("a", "/r", "title")
     other = sqlite3.connect(sqlite.database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -45,7 +45,7 @@ def test_a_permanently_locked_archive_times_out(sqlite: Place) -> None:
     )
     assert says(holder) == "ready"
     with pytest.raises(Busy, match="has been locked by another process"):
-        sqlite.open(patience=0.1)
+        sqlite.open(lock_timeout=0.1)
     tell(holder)
     holder.wait()
     sqlite.open()
@@ -54,7 +54,7 @@ def test_a_permanently_locked_archive_times_out(sqlite: Place) -> None:
 def test_a_locked_row_on_the_server_is_named(schema: str, tmp_path: Path) -> None:
     with ExitStack() as stack:
         place = Place(tmp_path, schema, stack)
-        archive = place.open(patience=0.2)
+        archive = place.open(lock_timeout=0.2)
         lease = archive.create("a", "/r", "title")
         with psycopg.connect(schema) as other:
             other.execute("SELECT * FROM donewhen_sessions FOR UPDATE")

@@ -377,7 +377,7 @@ def test_a_kernel_without_openat2_is_detected_once(tmp_path: Path) -> None:
 
 def test_an_impossible_path_is_refused_in_one_line(tmp_path: Path) -> None:
     root = Root(tmp_path)
-    for ask in (root.names, root.status, root.below, root.place, root.is_file):
+    for ask in (root.names, root.status, root.below, root.full_path, root.is_file):
         with pytest.raises(LeavesRoot, match="contains characters that no path can have"):
             ask("a\ud800/b")
 

@@ -20,8 +20,8 @@ from donewhen.workspace.trees.overlay import (
     IsDirectory,
     NotDirectory,
     NotFile,
+    NotFound,
     NotText,
-    NotThere,
     OutsideTree,
     TooBig,
 )
@@ -210,12 +210,12 @@ async def test_every_problem_has_its_own_kind_and_names_the_path(root: Path) -> 
         await ground.shell("mkfifo pipe; printf 'a\\0b' > binary; ln -s loop loop; rm b")
         files = ground.files
         cases: list[tuple[type[FileProblem], Callable[[], object]]] = [
-            (NotThere, lambda: files.read("nope", 1)),
-            (NotThere, lambda: files.read("b", 1)),
-            (NotThere, lambda: files.read("a/below", 1)),
-            (NotThere, lambda: files.stat("loop")),
-            (NotThere, lambda: files.read("a\0", 1)),
-            (NotThere, lambda: files.write("\ud800", b"")),
+            (NotFound, lambda: files.read("nope", 1)),
+            (NotFound, lambda: files.read("b", 1)),
+            (NotFound, lambda: files.read("a/below", 1)),
+            (NotFound, lambda: files.stat("loop")),
+            (NotFound, lambda: files.read("a\0", 1)),
+            (NotFound, lambda: files.write("\ud800", b"")),
             (IsDirectory, lambda: files.read("d", 1)),
             (IsDirectory, lambda: files.write("d", b"")),
             (IsDirectory, lambda: files.write(".", b"")),

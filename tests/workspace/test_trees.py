@@ -268,7 +268,7 @@ async def test_bases_above_the_limit_are_removed_oldest_first(root: Path) -> Non
         async with place.tree("throwaway", commits[0]):
             os.utime(place.trees.directory / "bases" / commits[0] / "files.json", (0, 0))
             os.utime(place.trees.directory / "bases" / commits[0] / "git-base.json", (0, 0))
-            assert place.trees.layers.forget_old(place.trees.in_use()) > 0
+            assert place.trees.layers.remove_old(place.trees.in_use()) > 0
         left = {entry.name for entry in (place.trees.directory / "bases").iterdir()}
         assert left == {commits[0], *commits[2:]}
 

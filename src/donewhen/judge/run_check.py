@@ -69,7 +69,7 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
     inside = REPORTS_INSIDE if mounts else str(reports)
     instrumented = runners.instrument_command(check.command, mode.base_files.below(check.dir), inside)
     reports_mount = Bind(str(reports), inside, writable=True)
-    sandbox_tree = _with_mounts(tree.place, mode, instrumented.variables, reports_mount, mounts)
+    sandbox_tree = _with_mounts(tree.sandbox_tree, mode, instrumented.variables, reports_mount, mounts)
     search, canary = _Search(check.output_contains.encode()), _Search(mode.canary_name.encode())
 
     def see(chunk: bytes) -> None:
@@ -113,7 +113,10 @@ def _with_mounts(
     caches = NO_BYTECODE if mode.defences.caches else {}
     path = {"PATH": mode.environment.path} if mode.defences.tools else {}
     binds = (
-        [Bind(mode.base_files.place(name), f"{tree.root}/{name}", within=tree.root) for name in mode.read_only_files]
+        [
+            Bind(mode.base_files.full_path(name), f"{tree.root}/{name}", within=tree.root)
+            for name in mode.read_only_files
+        ]
         if mounts
         else []
     )

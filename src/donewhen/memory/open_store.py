@@ -17,17 +17,17 @@ from donewhen.storage.open_server import connect_server
 
 T = TypeVar("T")
 FILE = "memory.db"
-PATIENCE = 0.5
+LOCK_TIMEOUT = 0.5
 """Seconds to wait for other writers. Short, because the waiting process has other work to do."""
 
 
 class RepairStoreHandle:
     """The location of the repair store. Nothing is created or opened before the first use."""
 
-    def __init__(self, directory: Path, url: str = "", patience: float = PATIENCE) -> None:
+    def __init__(self, directory: Path, url: str = "", lock_timeout: float = LOCK_TIMEOUT) -> None:
         self._file = directory / FILE
         self._url = url
-        self._patience = patience
+        self._lock_timeout = lock_timeout
         self._store: RepairStore | None = None
         self._server: Connection | None = None
         self.warnings: list[str] = []
@@ -42,7 +42,7 @@ class RepairStoreHandle:
             return change(self._open())
         except Damaged as damage:
             self.close()
-            aside = set_aside(self._file, self._patience)
+            aside = set_aside(self._file, self._lock_timeout)
             if aside is not None:
                 self.warnings.append(f"{self._file} was damaged and is kept as {aside}; the memory is empty now")
             try:
@@ -75,10 +75,10 @@ class RepairStoreHandle:
 
     def _connection(self) -> Connection:
         if not self._url:
-            return connect(self._file, MEMORY, self._patience)
+            return connect(self._file, MEMORY, self._lock_timeout)
         migrate(self._on_server(), MEMORY)
         return self._on_server()
 
     def _on_server(self) -> Connection:
-        self._server = self._server or connect_server(self._url, self._patience)
+        self._server = self._server or connect_server(self._url, self._lock_timeout)
         return self._server

@@ -230,7 +230,7 @@ def session_cancel(session: str) -> Cancelled:
             _stop(archive, id, owner)
         state = replay_log(archive.records(id))
         if state.run_state != "finished":
-            with offline.own(archive, id, seize=True) as log:
+            with offline.own(archive, id, force=True) as log:
                 offline.cancel(log)
                 state = log.state
         outcome = _outcome(state)

@@ -82,7 +82,7 @@ class Workplace:
 
     def sandbox(self, tree: Tree, in_setup: bool = False) -> "TreeSandbox":
         """Return the sandbox of a tree."""
-        return self.sandbox_of(tree.place, in_setup)
+        return self.sandbox_of(tree.sandbox_tree, in_setup)
 
     def sandbox_of(self, tree: "SandboxTree", in_setup: bool = False) -> "TreeSandbox":
         """Return the sandbox of a tree."""
@@ -244,7 +244,7 @@ async def open_workplace(start: Path, offline: bool = False, held: Settings | No
         store = await Store.open(launcher, repo, directory / "store")
         trees = Trees(repo, store, probe, directory, hidden=(str(state),))
         await remove_orphans(trees)
-        trees.layers.forget_old(trees.in_use())
+        trees.layers.remove_old(trees.in_use())
         yield Workplace(repo, settings, probe, store, trees, launcher)
         await _tidy_now_and_then(store, directory)
 

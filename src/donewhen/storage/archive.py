@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from donewhen.errors import BadInput, MachineryBroke
-from donewhen.storage.connection import PATIENCE, Connection, Damaged, SqliteConnection
+from donewhen.storage.connection import LOCK_TIMEOUT, Connection, Damaged, SqliteConnection
 from donewhen.storage.db_lock import DatabaseLock
 from donewhen.storage.lease import Lease, now
 from donewhen.storage.log_file import LogFile, LogHeader
@@ -37,19 +37,19 @@ class Archive:
         self._connection = connection
         self._lock = lock
         self._logs = logs
-        self._distrust = lock.distrust if lock else lambda: None
+        self._remove_stamp = lock.remove_stamp if lock else lambda: None
 
     @classmethod
-    def open(cls, directory: Path, url: str = "", patience: float = PATIENCE) -> "Archive":
+    def open(cls, directory: Path, url: str = "", lock_timeout: float = LOCK_TIMEOUT) -> "Archive":
         """Open the sessions in `directory`, or those of a PostgreSQL server if `url` is given."""
-        return _on_server(url, patience) if url else _in_directory(directory, patience)
+        return _on_server(url, lock_timeout) if url else _in_directory(directory, lock_timeout)
 
     def close(self) -> None:
         """Close the archive. A second call does nothing."""
         self._connection.close()
-        guard, self._lock = self._lock, None
-        if guard:
-            guard.leave(sound=not self._connection.is_damaged)
+        lock, self._lock = self._lock, None
+        if lock:
+            lock.release(sound=not self._connection.is_damaged)
 
     def create(self, session: str, repo: str, title: str, owner: Owner | None = None) -> Lease:
         """Create a session, owned by this process unless `owner` is given."""
@@ -57,21 +57,21 @@ class Archive:
             raise BadInput(f"{session!r} is not a valid session id")
         if (log_file := self._log_file(session)) and log_file.path.exists():
             raise BadInput(f"session {session} already has a log: {log_file.path}")
-        self._distrust()
+        self._remove_stamp()
         head = LogHeader(session, storable(repo), storable(title), now())
         if not add_session(self._connection, head, (owner or Owner.here()).text()):
             raise BadInput(f"session {session} already exists")
         return self._lease(session, 1)
 
-    def claim(self, session: str, owner: Owner | None = None, seize: bool = False) -> Lease:
+    def claim(self, session: str, owner: Owner | None = None, force: bool = False) -> Lease:
         """Become the writer of a session, with the next generation. Raise `Owned` if the current owner is alive.
 
-        `seize` takes the session anyway: for an owner on another host that a person knows to be gone.
+        `force` takes the session anyway: for an owner on another host that a person knows to be gone.
         """
-        self._distrust()
+        self._remove_stamp()
         while known := holder_of(self._connection, session):
             before = Owner.read(known[1])
-            if before and not seize and before.is_alive():
+            if before and not force and before.is_alive():
                 raise Owned(session, before)
             if hand_over(self._connection, session, known, (owner or Owner.here()).text()):
                 return self._lease(session, known[0] + 1)
@@ -120,7 +120,7 @@ class Archive:
             raise _unknown(session)
         seen, delay, token = after_seq, _FASTEST, object()
         while True:
-            is_last_look = is_over()
+            is_last_poll = is_over()
             before, token = token, self._connection.token()
             if token is None or token != before:
                 newest = last_seq(self._connection, session)
@@ -132,7 +132,7 @@ class Archive:
                     if seen % PAGE == 0:
                         await anyio.lowlevel.checkpoint()  # let other tasks run during a long replay
                 seen = max(seen, newest)
-            if is_last_look:
+            if is_last_poll:
                 return
             await anyio.sleep(delay)
             delay = min(delay * _SLOWING, _SLOWEST)
@@ -144,7 +144,7 @@ class Archive:
         owner = self.owner(session)
         if owner and owner != Owner.here() and owner.is_alive():
             raise Owned(session, owner)
-        self._distrust()
+        self._remove_stamp()
         if log_file := self._log_file(session):
             log_file.remove()  # first: a remaining log file would bring the session back in a later rebuild
         with self._connection.transaction():
@@ -161,48 +161,50 @@ def _unknown(session: str) -> BadInput:
     return BadInput(f"there is no session {session!r}")
 
 
-def _on_server(url: str, patience: float) -> Archive:
+def _on_server(url: str, lock_timeout: float) -> Archive:
     with ExitStack() as unless_opened:
-        connection = connect_server(url, patience)
+        connection = connect_server(url, lock_timeout)
         unless_opened.callback(connection.close)
         migrate(connection)
         unless_opened.pop_all()
     return Archive(connection)
 
 
-def _in_directory(directory: Path, patience: float) -> Archive:
+def _in_directory(directory: Path, lock_timeout: float) -> Archive:
     database, logs = directory / "sessions.db", directory / "logs"
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with ExitStack() as unless_opened:
-            guard = DatabaseLock(database, patience)
-            unless_opened.callback(guard.leave, sound=False)
-            connection, warnings = _open_sound(database, logs, patience, guard)
-            guard.share()
+            lock = DatabaseLock(database, lock_timeout)
+            unless_opened.callback(lock.release, sound=False)
+            connection, warnings = _open_sound(database, logs, lock_timeout, lock)
+            lock.share()
             unless_opened.pop_all()
     except OSError as error:
         raise MachineryBroke(f"{error.filename or database}: {error.strerror}") from error
-    archive = Archive(connection, guard, logs)
+    archive = Archive(connection, lock, logs)
     archive.warnings += warnings
     return archive
 
 
-def _open_sound(database: Path, logs: Path, patience: float, lock: DatabaseLock) -> tuple[SqliteConnection, list[str]]:
+def _open_sound(
+    database: Path, logs: Path, lock_timeout: float, lock: DatabaseLock
+) -> tuple[SqliteConnection, list[str]]:
     """Return a connection to a file without known damage, and warnings about repairs that were needed."""
-    if not lock.enter():
-        return _connect(database, patience), []
-    if lock.is_trusted():
+    if not lock.acquire():
+        return _connect(database, lock_timeout), []
+    if lock.has_valid_stamp():
         with contextlib.suppress(Damaged):
-            return _connect(database, patience), []
-    lock.distrust()
+            return _connect(database, lock_timeout), []
+    lock.remove_stamp()
     warnings = ensure_sound(database, logs)
     make_private(database)
-    return _connect(database, patience), warnings
+    return _connect(database, lock_timeout), warnings
 
 
-def _connect(database: Path, patience: float) -> SqliteConnection:
+def _connect(database: Path, lock_timeout: float) -> SqliteConnection:
     with ExitStack() as unless_migrated:
-        connection = SqliteConnection(database, patience)
+        connection = SqliteConnection(database, lock_timeout)
         unless_migrated.callback(connection.close)
         migrate(connection)
         unless_migrated.pop_all()

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from donewhen.errors import MachineryBroke
 
 Value = str | int | None
-PATIENCE = 5.0
+LOCK_TIMEOUT = 5.0
 """Seconds that a statement waits for a lock that another process holds."""
 
 
@@ -80,14 +80,14 @@ class SqliteConnection(Connection):
     word_value = "?"
     word_match = "words MATCH ?"
 
-    def __init__(self, path: Path, patience: float = PATIENCE, read_only: bool = False) -> None:
+    def __init__(self, path: Path, lock_timeout: float = LOCK_TIMEOUT, read_only: bool = False) -> None:
         self.path = path
-        self._patience = patience
+        self._lock_timeout = lock_timeout
         self._commits = 0
         with self._translate_errors():
             mode = "ro" if read_only else "rw"
             name = f"file:{_quote(path)}?mode={mode}"
-            self._raw = sqlite3.connect(name, timeout=patience, isolation_level=None, uri=True)
+            self._raw = sqlite3.connect(name, timeout=lock_timeout, isolation_level=None, uri=True)
         # A damaged text must still be returned, so that its checksum can be compared.
         self._raw.text_factory = partial(str, encoding="utf-8", errors="replace")
         try:
@@ -153,7 +153,7 @@ class SqliteConnection(Connection):
         message = " ".join(str(error).split())
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                return Busy(f"{self.path} has been locked by another process for {self._patience:g} s")
+                return Busy(f"{self.path} has been locked by another process for {self._lock_timeout:g} s")
             case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
                 self.is_damaged = True
                 return Damaged(

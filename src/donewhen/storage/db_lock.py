@@ -17,45 +17,45 @@ _STEP = 0.005
 
 
 class DatabaseLock:
-    def __init__(self, database: Path, patience: float) -> None:
+    def __init__(self, database: Path, lock_timeout: float) -> None:
         self._database = database
         self._stamp = database.with_name(f"{database.name}.stamp")
-        self._patience = patience
+        self._lock_timeout = lock_timeout
         self._descriptor = os.open(
             database.with_name(f"{database.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
         )
 
-    def enter(self) -> bool:
+    def acquire(self) -> bool:
         """Return True if this process is alone with the file. If not, others have it open and have examined it."""
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._lock_timeout
         while True:
             if self._lock(fcntl.LOCK_EX):
                 return True
             if self._lock(fcntl.LOCK_SH):
                 return False
             if time.monotonic() > deadline:
-                raise Busy(f"{self._database} has been locked by another process for {self._patience:g} s")
+                raise Busy(f"{self._database} has been locked by another process for {self._lock_timeout:g} s")
             time.sleep(_STEP)
 
     def share(self) -> None:
         """Change to a shared lock. A process that gets in between finds the file in the same good state."""
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
-    def is_trusted(self) -> bool:
+    def has_valid_stamp(self) -> bool:
         """Return True if the file is unchanged since the last process closed it."""
         with contextlib.suppress(OSError):
             return not self._has_journal() and self._stamp.read_text() == self._state()
         return False
 
-    def distrust(self) -> None:
+    def remove_stamp(self) -> None:
         """Remove the stamp. Call this before any write, and when damage is found."""
         self._stamp.unlink(missing_ok=True)
 
-    def leave(self, sound: bool) -> None:
+    def release(self, sound: bool) -> None:
         """Release the lock after the connection is closed. The last process writes the stamp if the file is sound."""
         with contextlib.suppress(OSError):  # a missing stamp only makes the next start thorough
             if not sound:
-                self.distrust()
+                self.remove_stamp()
             elif self._lock(fcntl.LOCK_EX) and not self._has_journal():
                 self._renew_stamp()
         os.close(self._descriptor)
@@ -64,8 +64,8 @@ class DatabaseLock:
         """Write the stamp. If one exists, no donewhen wrote: then a change of the file came from another program."""
         if not self._stamp.exists():
             self._write_stamp()
-        elif not self.is_trusted():
-            self.distrust()
+        elif not self.has_valid_stamp():
+            self.remove_stamp()
 
     def _write_stamp(self) -> None:
         descriptor = os.open(self._stamp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -20,12 +20,12 @@ FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 STEP = 0.005
 
 
-def connect(file: Path, schema: Schema, patience: float) -> SqliteConnection:
+def connect(file: Path, schema: Schema, lock_timeout: float) -> SqliteConnection:
     """Return a connection to the file, creating it if needed. Raise `Damaged` if it is not a valid database."""
-    with _exclusive(file, patience), contextlib.ExitStack() as unless_migrated:
+    with _exclusive(file, lock_timeout), contextlib.ExitStack() as unless_migrated:
         # Two processes that create a file at the same time would conflict, and SQLite does not wait then.
         os.close(os.open(file, FLAGS, 0o600))
-        connection = SqliteConnection(file, patience)
+        connection = SqliteConnection(file, lock_timeout)
         unless_migrated.callback(connection.close)
         connection.run("PRAGMA secure_delete = ON")  # sensitive content that is deleted must not stay readable
         migrate(connection, schema)
@@ -39,21 +39,21 @@ def purge_journal(connection: Connection) -> None:
         connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def set_aside(file: Path, patience: float) -> Path | None:
+def set_aside(file: Path, lock_timeout: float) -> Path | None:
     """Move a damaged file aside. Return its new path; None if it was not damaged (any more)."""
-    with _exclusive(file, patience):
+    with _exclusive(file, lock_timeout):
         if not file.exists() or _is_sound(file):
             return None
         return move_aside(file, "damaged")
 
 
 @contextlib.contextmanager
-def _exclusive(file: Path, patience: float) -> Generator[None]:
+def _exclusive(file: Path, lock_timeout: float) -> Generator[None]:
     """Hold the lock under which the file is opened or moved aside. Report system errors with the file's path."""
     try:
         descriptor = os.open(file.with_name(f"{file.name}.lock"), FLAGS, 0o600)
         try:
-            _lock(descriptor, file, patience)
+            _lock(descriptor, file, lock_timeout)
             yield
         finally:
             os.close(descriptor)
@@ -61,13 +61,13 @@ def _exclusive(file: Path, patience: float) -> Generator[None]:
         raise MachineryBroke(f"{file}: {error.strerror}") from error
 
 
-def _lock(descriptor: int, file: Path, patience: float) -> None:
-    deadline = time.monotonic() + patience
+def _lock(descriptor: int, file: Path, lock_timeout: float) -> None:
+    deadline = time.monotonic() + lock_timeout
     while True:
         with contextlib.suppress(BlockingIOError):
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if time.monotonic() > deadline:
-            raise Busy(f"{file} has been locked by another process for {patience:g} s")
+            raise Busy(f"{file} has been locked by another process for {lock_timeout:g} s")
         time.sleep(STEP)
 
 

@@ -68,9 +68,9 @@ class Lease:
         if not self._is_released:
             numbers = reserve_numbers(self._connection, self.session, self.generation, batch)
         if numbers is None:
-            now_held = holder_of(self._connection, self.session)
-            owner = Owner.read(now_held[1]) if now_held else None
-            why = f"belongs to {owner} now" if owner else "was deleted" if now_held is None else "was released"
+            holder = holder_of(self._connection, self.session)
+            owner = Owner.read(holder[1]) if holder else None
+            why = f"belongs to {owner} now" if owner else "was deleted" if holder is None else "was released"
             raise LeaseLost(f"session {self.session} {why}; this process cannot write to it any more")
         position, seq, at = numbers[0] - batch.records, numbers[1] - batch.events, numbers[2]
         notes = batch.records - batch.events
@@ -109,7 +109,7 @@ class Lease:
             if last > known[1]:
                 self._restore_lost(log_file, known[1])
             for page in pages(self._connection, self.session, "position", max(last, 0)):
-                log_file.append(record for record, whole in page if whole)
+                log_file.append(record for record, is_valid in page if is_valid)
             self._copied = max(last, known[1])
         except (OSError, MachineryBroke) as error:
             self._warn_behind(log_file, error)

@@ -90,11 +90,11 @@ class LogFile:
         """Return the position of the last readable record; 0 if there is none, -1 without a file or any valid line."""
         try:
             with open(self.path, "rb") as file:
-                near = next((_position(entry) for window in _WINDOWS for entry in _last_entries(file, window)), None)
+                last = next((_position(entry) for window in _WINDOWS for entry in _last_entries(file, window)), None)
         except FileNotFoundError:
             return -1
-        if near is not None:
-            return near
+        if last is not None:
+            return last
         found = -1
         for entry in self.entries([]):
             found = max(found, entry.position if isinstance(entry, Written) else 0)

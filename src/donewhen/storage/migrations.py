@@ -61,13 +61,13 @@ def migrate(connection: Connection, schema: Schema = SESSIONS) -> None:
     """Apply the missing steps. Several processes may call this at once; only one of them applies a step."""
     if _version(connection, schema) == len(schema.steps):
         return
-    words = {"word_table": connection.word_table, "word_columns": connection.word_columns}
+    columns = {"word_table": connection.word_table, "word_columns": connection.word_columns}
     with connection.transaction(sync=True):
         connection.lock_schema()
         connection.run(f"CREATE TABLE IF NOT EXISTS {schema.table} (number BIGINT PRIMARY KEY)")
         for number in range(_version(connection, schema), len(schema.steps)):
             for statement in schema.steps[number]:
-                connection.run(statement.format(text=connection.text, **words))
+                connection.run(statement.format(text=connection.text, **columns))
             connection.run(f"INSERT INTO {schema.table} (number) VALUES (?)", number + 1)
 
 

@@ -12,7 +12,7 @@ import psycopg
 from psycopg import conninfo, errors
 
 from donewhen.errors import BadInput, MachineryBroke
-from donewhen.storage.connection import PATIENCE, Busy, Connection, Value
+from donewhen.storage.connection import LOCK_TIMEOUT, Busy, Connection, Value
 
 _SCHEMA_LOCK = 0x646F6E65
 """An arbitrary number: the same in every donewhen, and unlikely to be used by other programs."""
@@ -25,9 +25,9 @@ class PostgresConnection(Connection):
     word_value = "array_to_tsvector(string_to_array(?, ' '))"
     word_match = "words @@ CAST(? AS tsquery)"
 
-    def __init__(self, url: str, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, lock_timeout: float = LOCK_TIMEOUT) -> None:
         self._url = url
-        self._patience = patience
+        self._lock_timeout = lock_timeout
         self._name = _name(url)
         self._inside = False
         self._connection = self._connect()
@@ -35,7 +35,7 @@ class PostgresConnection(Connection):
     def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
         with self._translate_errors():
             connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10, client_encoding="utf8")
-            connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{int(self._patience * 1000)}",))
+            connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{int(self._lock_timeout * 1000)}",))
             return connection
 
     @property
@@ -85,7 +85,7 @@ class PostgresConnection(Connection):
         try:
             yield
         except errors.LockNotAvailable as error:
-            raise Busy(f"{self._name} has been locked by another process for {self._patience:g} s") from error
+            raise Busy(f"{self._name} has been locked by another process for {self._lock_timeout:g} s") from error
         except errors.DiskFull as error:
             raise MachineryBroke(f"the disk of {self._name} is full; nothing was written") from error
         except psycopg.Error as error:

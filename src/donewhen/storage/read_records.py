@@ -11,8 +11,8 @@ def read(
 ) -> Iterator[Record]:
     """Yield the records. One that is damaged in both places is left out; the others keep their numbers."""
     for page in pages:
-        for record, whole in page:
-            found = record if whole else _second_copy(session, record.position, log_file, warnings)
+        for record, is_valid in page:
+            found = record if is_valid else _second_copy(session, record.position, log_file, warnings)
             if found:
                 yield found.read(session)
 

@@ -57,9 +57,9 @@ def _damage(database: Path, logs: Path) -> str:
 
 def _missing_records(connection: SqliteConnection, logs: Path) -> str:
     """Return why the database is incomplete: a truncated or lost journal leaves a sound file without newest records."""
-    knows = connection.has_table("donewhen_sessions")
+    has_sessions = connection.has_table("donewhen_sessions")
     for log_file in log_files(logs):
-        known = head_of(connection, log_file.session) if knows else None
+        known = head_of(connection, log_file.session) if has_sessions else None
         if log_file.last_position() > (known[1] if known else -1):
             return "had lost records"
     return ""
@@ -109,16 +109,16 @@ def _add_from_damaged(connection: SqliteConnection, database: Path) -> None:
     """Add what is still readable there and missing in the log files. Use a copy: reading may write to the file."""
     if not database.exists():
         return
-    place = _path_with_suffix(database, "reading")
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(mode=0o700)
+    directory = _path_with_suffix(database, "reading")
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(mode=0o700)
     try:
         for part in _PARTS:
             if os.path.exists(f"{database}{part}"):
-                shutil.copy(f"{database}{part}", f"{place / database.name}{part}")
-        _add_readable(connection, place / database.name)
+                shutil.copy(f"{database}{part}", f"{directory / database.name}{part}")
+        _add_readable(connection, directory / database.name)
     finally:
-        shutil.rmtree(place)
+        shutil.rmtree(directory)
 
 
 def _add_readable(connection: SqliteConnection, copy: Path) -> None:
@@ -139,7 +139,7 @@ def _add_readable(connection: SqliteConnection, copy: Path) -> None:
 def _readable(damaged: SqliteConnection, session: str) -> Iterator[Written]:
     try:
         for page in pages(damaged, session, "position", 0):
-            yield from (record for record, whole in page if whole)
+            yield from (record for record, is_valid in page if is_valid)
     except MachineryBroke:
         return
 

@@ -52,11 +52,11 @@ def add_records(connection: Connection, session: str, records: Iterable[Written]
 
 def restore_records(connection: Connection, session: str, records: Iterator[Written]) -> int:
     """Add the missing records with their original numbers. Return how many records were passed in."""
-    offered, position, seq, at = 0, 0, 0, ""
+    count, position, seq, at = 0, 0, 0, ""
     while batch := list(islice(records, PAGE)):
         rows = ((session, *record, checksum(record.payload())) for record in batch)
         connection.run_each(f"{_ADD} ON CONFLICT DO NOTHING", rows)
-        offered += len(batch)
+        count += len(batch)
         for record in batch:
             position, seq, at = max(position, record.position), max(seq, record.seq or 0), max(at, record.at)
     changes: dict[str, str] = {}
@@ -70,7 +70,7 @@ def restore_records(connection: Connection, session: str, records: Iterator[Writ
         f"{columns} WHERE id = ?",
         *(position, position, seq, seq, at, at, *changes.values(), session),
     )
-    return offered
+    return count
 
 
 def reserve_numbers(connection: Connection, session: str, generation: int, batch: Batch) -> tuple[int, int, str] | None:
@@ -100,13 +100,13 @@ def holder_of(connection: Connection, session: str) -> tuple[int, str] | None:
     return (rows[0][0], rows[0][1]) if rows else None
 
 
-def hand_over(connection: Connection, session: str, held: tuple[int, str], owner: str) -> bool:
-    """Give the session to `owner` with the next generation. Return False if `held` is no longer current."""
+def hand_over(connection: Connection, session: str, current: tuple[int, str], owner: str) -> bool:
+    """Give the session to `owner` with the next generation. Return False if `current` is no longer current."""
     return bool(
         connection.run(
             "UPDATE donewhen_sessions SET generation = generation + 1, owner = ?"
             " WHERE id = ? AND generation = ? AND owner = ? RETURNING id",
-            *(owner, session, *held),
+            *(owner, session, *current),
         )
     )
 
@@ -151,13 +151,13 @@ def pages(
     )
     while page := connection.run(statement, session, after, *(kinds or ())):
         yield [_with_checksum_result(row) for row in page]
-        behind = page[-1][0 if by == "position" else 1]
-        if not isinstance(behind, int) or behind <= after:  # only in a damaged file; prevents an endless loop
+        last = page[-1][0 if by == "position" else 1]
+        if not isinstance(last, int) or last <= after:  # only in a damaged file; prevents an endless loop
             return
-        after = behind
+        after = last
 
 
 def _with_checksum_result(row: tuple[Any, ...]) -> tuple[Written, bool]:
     record = Written(*row[:6])
-    whole = isinstance(record.kind, str) and checksum(record.payload()) == row[6]  # pyright: ignore[reportUnnecessaryIsInstance] - a damaged file gives anything
-    return record, whole
+    is_valid = isinstance(record.kind, str) and checksum(record.payload()) == row[6]  # pyright: ignore[reportUnnecessaryIsInstance] - a damaged file gives anything
+    return record, is_valid

@@ -13,8 +13,8 @@ LONGEST = 40
 """Characters of a word that are used; the rest is ignored."""
 MOST = 2000
 """Maximum number of words of a row."""
-MOST_ASKED = 20
-AT_ONCE = 500
+MOST_SEARCH_WORDS = 20
+DELETED_AT_ONCE = 500
 """Rows deleted with one statement: finding a row by its key scans the whole table."""
 _WORD = re.compile(r"[^\W_]+")
 
@@ -35,8 +35,8 @@ class WordTable:
             self._connection.run(statement, key, " ".join(known))
 
     def drop(self, *keys: str) -> None:
-        for at in range(0, len(keys), AT_ONCE):
-            some = keys[at : at + AT_ONCE]
+        for at in range(0, len(keys), DELETED_AT_ONCE):
+            some = keys[at : at + DELETED_AT_ONCE]
             self._connection.run(f"DELETE FROM {self._name} WHERE key IN ({', '.join('?' * len(some))})", *some)
 
     def purge(self) -> None:
@@ -46,7 +46,7 @@ class WordTable:
 
     def search(self, text: str) -> list[str]:
         """Return the keys of the rows that match all words of `text` as prefixes; none if it has no words."""
-        wanted = list(dict.fromkeys(words(text)))[:MOST_ASKED]
+        wanted = list(dict.fromkeys(words(text)))[:MOST_SEARCH_WORDS]
         if not wanted:
             return []
         match, query = self._connection.word_match, self._connection.word_query(wanted)

@@ -88,7 +88,7 @@ class Root:
 
         return Path(self._top, *map(os.fsdecode, self._inner))
 
-    def place(self, path: AnyPath) -> str:
+    def full_path(self, path: AnyPath) -> str:
         """Return the whole path as text, for a message. Do not open it."""
         return os.fsdecode(os.path.join(os.fsencode(self._top), *self._inner, _encoded(path)))
 
@@ -123,7 +123,7 @@ class Root:
         """Yield a descriptor of the parent directory and the last name of the path, for calls that take `dir_fd`."""
         parts = _parts(path)
         if not parts:
-            raise IsADirectoryError(errno.EISDIR, "is the directory itself", self.place(b""))
+            raise IsADirectoryError(errno.EISDIR, "is the directory itself", self.full_path(b""))
         with self.directory(b"/".join(parts[:-1]), make) as fd:
             yield fd, parts[-1]
 

@@ -54,7 +54,7 @@ async def check(request: CheckRequest, receipt: Path | None, watch: CheckWatcher
             view.emit(_finished_event(verdict))
         view.show(verdict)
         took = round((time.monotonic() - began) * 1000)
-        changed = [workplace.repo.files.place(edit.path) for edit in verdict.edits if edit.action == "modified"]
+        changed = [workplace.repo.files.full_path(edit.path) for edit in verdict.edits if edit.action == "modified"]
         if str(workplace.settings.file) in changed:
             watch.say("note: the contract is read from the working tree; donewhen.toml is different in HEAD")
         if receipt is not None:

@@ -32,7 +32,7 @@ from donewhen.session.log.open_archive import Say, local_settings, silent
 from donewhen.workspace.git.repo import common_dir_of
 from donewhen.workspace.state_dir import repository_key, state_root
 
-PATIENCE = 5.0
+LOCK_TIMEOUT = 5.0
 """Seconds to wait: a person would rather wait than be refused."""
 LONGEST_LINE = 4 * 1024 * 1024
 
@@ -40,7 +40,7 @@ LONGEST_LINE = 4 * 1024 * 1024
 @contextlib.contextmanager
 def _repair_store(say: Say) -> Generator[RepairStoreHandle]:
     """Provide the repair store that the settings of the current directory name."""
-    store = RepairStoreHandle(state_root(os.environ), local_settings().text("storage", "url"), PATIENCE)
+    store = RepairStoreHandle(state_root(os.environ), local_settings().text("storage", "url"), LOCK_TIMEOUT)
     try:
         yield store
     finally:

@@ -15,9 +15,9 @@ from donewhen.storage.lease import Note
 
 
 @contextlib.contextmanager
-def own(archive: Archive, session: str, seize: bool = False) -> Generator[LogWriter]:
+def own(archive: Archive, session: str, force: bool = False) -> Generator[LogWriter]:
     """Provide the log of a session while the block runs. Raise `Owned` if another process works on the session."""
-    lease = archive.claim(session, seize=seize)
+    lease = archive.claim(session, force=force)
     try:
         yield LogWriter(lease, replay_log(archive.records(session)), ignore_record)
     finally:

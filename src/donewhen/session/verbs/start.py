@@ -168,7 +168,7 @@ async def _base(workplace: Workplace, options: RunOptions, say: Say) -> tuple[st
     if options.dirty:
         return await workplace.store.snapshot(), head
     changes = [change.path for change in await workplace.store.uncommitted()]
-    left_out = [path for path in changes if str(workplace.settings.file) != workplace.repo.files.place(path)]
+    left_out = [path for path in changes if str(workplace.settings.file) != workplace.repo.files.full_path(path)]
     if left_out:
         named = ", ".join(left_out[:3]) + (f" and {len(left_out) - 3} more" if len(left_out) > 3 else "")
         say(f"note: uncommitted changes are left out ({named}); --dirty includes them")

@@ -12,9 +12,9 @@ async def make_repository(root: Path, files: Mapping[str, str]) -> None:
     root.mkdir(parents=True)
     for name, content in files.items():
         (root / name).write_text(content)
-    place = GitLocation(git_dir=root / ".git", work_tree=root, index=root / ".git" / "index")
+    location = GitLocation(git_dir=root / ".git", work_tree=root, index=root / ".git" / "index")
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     async with Launcher.open() as launcher:
-        await git(launcher, place, "init", "--quiet", "--template=", "--initial-branch=main")
-        await git(launcher, place, "add", "--all")
-        await git(launcher, place, "commit", "--quiet", "-m", "As it was before", date=now)
+        await git(launcher, location, "init", "--quiet", "--template=", "--initial-branch=main")
+        await git(launcher, location, "add", "--all")
+        await git(launcher, location, "commit", "--quiet", "-m", "As it was before", date=now)

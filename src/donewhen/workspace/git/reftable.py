@@ -77,8 +77,8 @@ def refs_in(root: Root) -> dict[bytes, bytes]:
     key = (str(root.location), root.read(LIST, LARGEST_LIST) or b"")
     if key not in _remembered:
         found: dict[bytes, bytes] = {}
-        for place, table in read_tables(root):
-            found.update(ref_records(table, place))
+        for path, table in read_tables(root):
+            found.update(ref_records(table, path))
         while len(_remembered) >= MOST_REMEMBERED:
             _remembered.pop(next(iter(_remembered)))
         _remembered[key] = {name: content for name, content in found.items() if content}
@@ -88,8 +88,8 @@ def refs_in(root: Root) -> dict[bytes, bytes]:
 def logs_in(root: Root) -> list[LogRecord]:
     """Return all reflog records in the tables of a git directory, by reference, oldest first."""
     found: dict[tuple[bytes, int], LogRecord] = {}
-    for place, table in read_tables(root):
-        found.update(((record.ref, record.update), record) for record in log_records(table, place))
+    for path, table in read_tables(root):
+        found.update(((record.ref, record.update), record) for record in log_records(table, path))
     return [record for _, record in sorted(found.items()) if record.new]
 
 
@@ -107,18 +107,18 @@ def read_tables(root: Root) -> list[tuple[str, bytes]]:
     missing = ""
     for _ in range(MOST_TRIES):
         names = listed_tables(root.read(LIST, LARGEST_LIST) or b"")
-        found = [(root.place(f"reftable/{name}"), root.read(f"reftable/{name}", LARGEST_TABLE)) for name in names]
-        missing = next((place for place, content in found if content is None), "")
+        found = [(root.full_path(f"reftable/{name}"), root.read(f"reftable/{name}", LARGEST_TABLE)) for name in names]
+        missing = next((path for path, content in found if content is None), "")
         if not missing:
-            return [(place, content) for place, content in found if content is not None]
+            return [(path, content) for path, content in found if content is not None]
     raise BadInput(f"{shown(missing)} is missing, although {LIST} names it")
 
 
 # -- one table --
 
 
-def header_of(table: bytes, place: str = "a table") -> Header:
-    with _report_damage(place):
+def header_of(table: bytes, path: str = "a table") -> Header:
+    with _report_damage(path):
         magic, version, size, _, last = struct.unpack(">4sB3sQQ", table[:24])
         name = table[24:28] if version > 1 else b"sha1"
         id_bytes = {name: length for _, name, length in HASHES.values()}[name]
@@ -129,20 +129,20 @@ def header_of(table: bytes, place: str = "a table") -> Header:
         return Header(version, int.from_bytes(size), last, id_bytes)
 
 
-def ref_records(table: bytes, place: str = "a table") -> list[tuple[bytes, bytes]]:
+def ref_records(table: bytes, path: str = "a table") -> list[tuple[bytes, bytes]]:
     """Return name and content of every reference in a table. The content of a removed one is empty."""
-    header = header_of(table, place)
-    with _report_damage(place):
+    header = header_of(table, path)
+    with _report_damage(path):
         return [
             (name, _ref_content(fields, kind, header.id_bytes))
             for name, kind, fields in _records(_ref_blocks(table, header))
         ]
 
 
-def log_records(table: bytes, place: str = "a table") -> list[LogRecord]:
+def log_records(table: bytes, path: str = "a table") -> list[LogRecord]:
     """Return every reflog record in a table, newest first for each reference."""
-    header = header_of(table, place)
-    with _report_damage(place):
+    header = header_of(table, path)
+    with _report_damage(path):
         return [
             _log_record(key, fields, kind, header.id_bytes)
             for key, kind, fields in _records(_log_blocks(table, header))
@@ -150,11 +150,11 @@ def log_records(table: bytes, place: str = "a table") -> list[LogRecord]:
 
 
 @contextlib.contextmanager
-def _report_damage(place: str) -> Generator[None]:
+def _report_damage(path: str) -> Generator[None]:
     try:
         yield
     except (ValueError, LookupError, struct.error, zlib.error) as error:
-        raise BadInput(f"{shown(place)} is damaged or not a reftable: {error}") from error
+        raise BadInput(f"{shown(path)} is damaged or not a reftable: {error}") from error
 
 
 class _Fields:

@@ -30,7 +30,7 @@ POINTER_BYTES = 1 << 20
 CONFIG_BYTES = 4 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Git skips it at the start of a configuration file."""
-RULES_ELSEWHERE = ("core.excludesFile", "core.attributesFile")
+RULE_FILE_SETTINGS = ("core.excludesFile", "core.attributesFile")
 EXTENSIONS = {
     "noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "objectformat", "refstorage",
     "relativeworktrees",
@@ -44,14 +44,14 @@ IN_PROGRESS = {
     "REVERT_HEAD": "a revert is in progress",
     "BISECT_LOG": "a bisection is in progress",
 }
-SHARED_PLACES = (
+SHARED_PATHS = (
     "objects", "objects/info", "objects/info/alternates", "objects/pack",
     "objects/pack/multi-pack-index", "refs", "refs/heads", "refs/heads/donewhen",
     "refs/tags", "packed-refs", "config", "info", "info/exclude", "info/attributes", "logs", "logs/refs",
     "logs/refs/heads", "logs/refs/heads/donewhen", "logs/HEAD", "shallow", "worktrees",
     "reftable", "reftable/tables.list",
 )  # fmt: skip
-OWN_PLACES = ("index", "config.worktree", "commondir", "logs", "logs/HEAD", "reftable", "reftable/tables.list")
+OWN_PATHS = ("index", "config.worktree", "commondir", "logs", "logs/HEAD", "reftable", "reftable/tables.list")
 """The paths that we read and write in a git directory. A link deeper down is refused when it is opened."""
 LISTED = ("config", "--file", "-", "--no-includes", "-z", "--list")
 LOCKS = ("index.lock", "HEAD.lock")
@@ -210,7 +210,7 @@ def _common_dir(git_dir: Path) -> Path:
     path = os.fsdecode(content.rstrip(b"\r\n"))
     common = Path(os.path.realpath(os.path.join(git_dir, path))) if "\0" not in path else git_dir
     if not _has_objects(common):
-        pointer = Root(git_dir).place("commondir")
+        pointer = Root(git_dir).full_path("commondir")
         raise BadInput(f"{shown(pointer)} points to {shown(str(common))}, which is not a git directory")
     return common
 
@@ -343,11 +343,11 @@ def _lfs_storage(common: Root, scopes: _Scopes) -> Root:
 
 def _refuse_links(git: Root, common: Root) -> None:
     """Raise LeavesRoot for a link: it could redirect our reads and writes. `HEAD` may be one: it is read as a name."""
-    for root, names in ((common, SHARED_PLACES), (git, OWN_PLACES)):
+    for root, names in ((common, SHARED_PATHS), (git, OWN_PATHS)):
         for name in names:
             found = root.status(name)
             if found is not None and stat.S_ISLNK(found.st_mode):
-                raise LeavesRoot(errno.ELOOP, LINK, root.place(name))
+                raise LeavesRoot(errno.ELOOP, LINK, root.full_path(name))
 
 
 def _foreign_git_dir(root: Path, git_dir: Path, common_dir: Path) -> str:
@@ -361,7 +361,7 @@ def _foreign_git_dir(root: Path, git_dir: Path, common_dir: Path) -> str:
             return f"{where} is not among the worktrees of {shown(str(common_dir))}; to use it: {fix}"
         content = Root(git_dir).read("gitdir", POINTER_BYTES) or b""
         back = os.path.realpath(os.path.join(git_dir, os.fsdecode(content.rstrip(b"\r\n"))))
-        if back != Root(root).place(".git"):
+        if back != Root(root).full_path(".git"):
             return f"{shown(str(git_dir))} names another worktree than {where}: git worktree repair, or {fix}"
     elif git_dir.name == ".git" and git_dir.parent != root:
         return f"{where} uses the git directory of {shown(str(git_dir.parent))}; to use it: {fix}"
@@ -412,7 +412,7 @@ def _refuse_other_ref_format(top: Path, git: Root, common: Root, settings: Setti
     value = _last(settings, "extensions.refstorage", "files").lower()
     for root in (git, common):
         if refs.has_tables(root) != (value == "reftable"):
-            head = shown(root.place("HEAD"))
+            head = shown(root.full_path("HEAD"))
             raise BadInput(f"{shown(str(top))} has extensions.refstorage = {value}, but {head} is of another format")
 
 
@@ -426,7 +426,7 @@ def _refuse_other_work_tree(root: Path, git_dir: Path, settings: Settings) -> No
 
 def _refuse_endless_rules(settings: Settings) -> None:
     """Refuse kernel files as rule files: they report size 0, some never end, and git would wait for more data."""
-    for key in RULES_ELSEWHERE:
+    for key in RULE_FILE_SETTINGS:
         named = _last(settings, key.lower())
         path = Path(os.path.expanduser(named))
         if named and path.is_file() and os.access(path, os.R_OK) and not _is_plain(path):
@@ -460,7 +460,7 @@ def _is_partial(settings: Settings) -> bool:
 def _notes(files: Root, git: Root, common: Root, settings: Settings) -> Iterator[str]:
     yield from operations_in_progress(git)
     locks = [(git, name) for name in LOCKS] + [(common, name) for name in SHARED_LOCKS]
-    held = [root.place(name) for root, name in locks if root.status(name)]
+    held = [root.full_path(name) for root, name in locks if root.status(name)]
     yield from (f"another git process is running, or it left {shown(lock)} behind" for lock in held)
     if files.is_file(".gitmodules"):
         yield "submodules are empty directories for engines and checks"

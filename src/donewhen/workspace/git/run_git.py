@@ -24,7 +24,7 @@ TIMEOUT_SECS = 600.0
 """No command of ours takes this long, except with ignore or attribute rules made to keep git busy without end."""
 OLDEST = (2, 39)
 """Minimum git version: the one of Debian 12. Older versions are untested."""
-ALONE = {
+ENVIRONMENT = {
     "PATH": SYSTEM_PATH,
     "LC_ALL": "C",
     "TZ": "UTC",
@@ -46,7 +46,7 @@ Settings = Sequence[tuple[str, str]]
 
 
 class GitFailed(MachineryBroke):
-    """An unexpected failure of git. `said` is the error text that it printed."""
+    """An unexpected failure of git. `stderr` is the error text that it printed."""
 
     def __init__(self, command: str, stderr: str) -> None:
         lines = [line.strip() for line in stderr.splitlines() if line.strip()]
@@ -72,7 +72,7 @@ NO_LOCATION = GitLocation(git_dir=Path("/dev/null"), work_tree=Path("/"), index=
 
 async def git(
     launcher: Launcher,
-    place: GitLocation,
+    location: GitLocation,
     *arguments: str,
     stdin: bytes = b"",
     settings: Settings = (),
@@ -85,8 +85,13 @@ async def git(
     """
     command = Command(
         argv=[git_program(), *arguments],
-        cwd=place.work_tree,
-        env={**ALONE, **_place(place), **_settings(settings), **(_identity(date) if date else {})},
+        cwd=location.work_tree,
+        env={
+            **ENVIRONMENT,
+            **_location_variables(location),
+            **_settings(settings),
+            **(_identity(date) if date else {}),
+        },
         stdin=stdin,
         keep_bytes=KEEP_BYTES,
         timeout_secs=TIMEOUT_SECS,
@@ -96,7 +101,7 @@ async def git(
     if finished.end is End.COULD_NOT_START:
         raise MachineryBroke(f"git could not be started: {finished.reason}")
     if not finished.ok:
-        raise GitFailed(arguments[0], _complaint(finished))
+        raise GitFailed(arguments[0], _error_text(finished))
     if finished.stdout.cut:
         raise GitFailed(arguments[0], f"it printed {finished.stdout.total} bytes, more than can be kept")
     return finished.stdout.whole()
@@ -111,18 +116,18 @@ def git_program() -> str:
 
 
 async def check_version(launcher: Launcher) -> None:
-    words = (await git(launcher, NO_LOCATION, "version")).decode().split()
-    numbers = tuple(int(part) for part in words[2].split(".")[:2])
+    fields = (await git(launcher, NO_LOCATION, "version")).decode().split()
+    numbers = tuple(int(part) for part in fields[2].split(".")[:2])
     if numbers < OLDEST:
-        raise MachineryBroke(f"git {words[2]} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed")
+        raise MachineryBroke(f"git {fields[2]} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed")
 
 
-def _place(place: GitLocation) -> dict[str, str]:
+def _location_variables(location: GitLocation) -> dict[str, str]:
     return {
-        "GIT_DIR": str(place.git_dir),
-        "GIT_WORK_TREE": str(place.work_tree),
-        "GIT_INDEX_FILE": str(place.index),
-        "GIT_CEILING_DIRECTORIES": str(place.work_tree),
+        "GIT_DIR": str(location.git_dir),
+        "GIT_WORK_TREE": str(location.work_tree),
+        "GIT_INDEX_FILE": str(location.index),
+        "GIT_CEILING_DIRECTORIES": str(location.work_tree),
     }
 
 
@@ -138,7 +143,7 @@ def _identity(date: str) -> dict[str, str]:
     return {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in who.items()}
 
 
-def _complaint(finished: Finished) -> str:
+def _error_text(finished: Finished) -> str:
     if finished.end is End.TIMED_OUT:
         return f"it took longer than {TIMEOUT_SECS:.0f} seconds"
     text = finished.stderr.whole().decode("utf-8", "replace")

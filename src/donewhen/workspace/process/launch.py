@@ -145,8 +145,8 @@ class Launcher:
     def _pop_idle(self, kind: bytes) -> _Supervisor | None:
         """Remove and return the best idle supervisor, or None if a new one should be started.
 
-        First choice: a sandbox of this kind is ready. Second: it prewarms no sandbox. Any other only if IDLE_WARDENS
-        supervisors are idle.
+        First choice: a sandbox of this kind is ready. Second: it prewarms no sandbox. Any other one only if
+        IDLE_SUPERVISORS are idle.
         """
         for supervisor in [supervisor for supervisor in self._idle if not supervisor.is_alive()]:
             self._idle.remove(supervisor)
@@ -241,10 +241,10 @@ def _machinery(what: str) -> Generator[None]:
 def _pair() -> Generator[tuple[socket.socket, socket.socket]]:
     """Yield our end and the end to pass on. Ours stays open unless the body raises; the other is always closed."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs, contextlib.ExitStack() as unless_well:
-        unless_well.enter_context(ours)
+    with theirs, contextlib.ExitStack() as on_error:
+        on_error.enter_context(ours)
         yield ours, theirs
-        unless_well.pop_all()
+        on_error.pop_all()
 
 
 def _send(to: socket.socket, message: bytes, fds: list[int]) -> bool:
@@ -306,7 +306,7 @@ class _RunLoop:
 
     def __init__(self, order: _Order, streams: list[OutputPipe], listeners: OutputListeners) -> None:
         self.order = order
-        self._given = streams
+        self._outputs = streams
         self._streams: dict[int, OutputPipe] = {}
         self._listeners = listeners
         self._epoll = select.epoll()
@@ -343,11 +343,11 @@ class _RunLoop:
         With merged output there is one stream; the second pipe is unused and gets closed.
         """
         if fds:
-            for fd in fds[len(self._given) :]:
+            for fd in fds[len(self._outputs) :]:
                 os.close(fd)
-            for stream, fd in zip(self._given, fds, strict=False):
+            for stream, fd in zip(self._outputs, fds, strict=False):
                 stream.read_from(fd)
-            self._listen(self._given)
+            self._listen(self._outputs)
 
     def _handle_message(self, message: Message, fds: list[int]) -> None:
         match message.get("say"):
@@ -403,13 +403,13 @@ def _open_streams(command: Command, listeners: OutputListeners, held: contextlib
         [("out", listeners.stdout)] if command.merge_stderr else [("out", listeners.stdout), ("err", listeners.stderr)]
     )
     streams: list[OutputPipe] = []
-    for name, ear in wanted:
+    for name, listener in wanted:
         spool = command.spool
         if spool is not None and not command.merge_stderr:
             spool = spool.with_name(f"{spool.name}.{name}")
-        recorder = OutputBuffer(command.keep_bytes, spool, command.spool_bytes)
-        held.callback(recorder.close)
-        streams.append(OutputPipe(recorder, ear))
+        buffer = OutputBuffer(command.keep_bytes, spool, command.spool_bytes)
+        held.callback(buffer.close)
+        streams.append(OutputPipe(buffer, listener))
         held.callback(streams[-1].close)
     return streams
 
@@ -441,7 +441,7 @@ def _result(last: Message, command: Command, streams: list[OutputPipe], began: f
     )
 
 
-def _end_of(last: Message, behind: bool) -> tuple[End, int | None, int | None, str]:
+def _end_of(last: Message, in_sandbox: bool) -> tuple[End, int | None, int | None, str]:
     if last["why"] == "stuck":
         raise MachineryBroke(f"a process that a command left behind cannot be killed: process {last['detail']}")
     if last["why"] == "timeout":
@@ -455,6 +455,6 @@ def _end_of(last: Message, behind: bool) -> tuple[End, int | None, int | None, s
         return End.COULD_NOT_START, None, None, last["note"].strip() or f"the sandbox ended with {code}"
     if code < 0:
         return End.SIGNALLED, 128 - code, -code, ""
-    if behind and 128 < code <= 128 + signal.NSIG:  # bubblewrap reports a death by signal like a shell
+    if in_sandbox and 128 < code <= 128 + signal.NSIG:  # bubblewrap reports a death by signal like a shell
         return End.SIGNALLED, code, code - 128, ""
     return End.EXITED, code, None, ""

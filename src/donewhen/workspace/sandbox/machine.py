@@ -23,7 +23,7 @@ SCANNED_ELSEWHERE = 2
 """How deep private files are searched for. A private directory is emptied as a whole and not searched."""
 PIECES = 2
 """How many levels a directory that contains a mount point is split into its subdirectories."""
-LOOKS = 2_000
+MOST_SEARCHED = 2_000
 """How many of an ordinary user's own directories outside the home are searched beyond that depth."""
 WITHOUT_SERVICES = (
     "nfs",
@@ -138,7 +138,7 @@ def private_paths() -> tuple[str, ...]:
     roots = [root for root in _roots(mount_points()) if not beneath(root, emptied)]
     depths = {**dict.fromkeys([*roots, *services_places(emptied)], SCANNED_ELSEWHERE), **SCANNED, "/": 1}
     attempts = iter(
-        range(LOOKS if os.getuid() else 0)
+        range(MOST_SEARCHED if os.getuid() else 0)
     )  # for root, a snapshot overlay hides files that only root may read, at any depth
     found = (path for root, depth in depths.items() for path in _private(root, depth, attempts))
     return tuple(dict.fromkeys(found))

@@ -1,7 +1,7 @@
 """Sandbox interface: takes one command, returns how it ended, with the strongest isolation this machine allows.
 
-    room = TreeSandbox(launcher, probe, place, config)
-    finished = await room.run(ShellCommand("make test"))
+    sandbox = TreeSandbox(launcher, probe, tree, config)
+    finished = await sandbox.run(ShellCommand("make test"))
 
 A sandbox is one tree with its view. Every command in it gets new namespaces and a new /tmp over the same tree.
 """
@@ -114,7 +114,7 @@ class TreeSandbox:
         finished: Finished | None = None
         async with anyio.create_task_group() as tasks:
 
-            def attend(listening: "list[socket]") -> None:
+            def serve_listeners(listening: "list[socket]") -> None:
                 relayed = listening[: len(listening) - len(self._inner_ports)]
                 for inner_port, listener in zip(self._inner_ports, listening[len(relayed) :], strict=True):
                     tasks.start_soon(inner_port.serve, listener)
@@ -124,7 +124,7 @@ class TreeSandbox:
                     tasks.start_soon(relay.serve, self._services, relayed)
 
             finished = await self._launcher.run(
-                prepared, OutputListeners(stdout=stdout, stderr=stderr, listeners=attend)
+                prepared, OutputListeners(stdout=stdout, stderr=stderr, listeners=serve_listeners)
             )
             tasks.cancel_scope.cancel()
         assert finished is not None
@@ -136,7 +136,7 @@ class TreeSandbox:
 
     def _prepare(self, command: ShellCommand, cwd: str) -> Command:
         if self._probe.level is Level.BUBBLEWRAP:
-            confinement = self._wall
+            confinement = self._bubblewrap
         elif self._probe.level is Level.LANDLOCK:
             confinement = self._landlock()
         else:
@@ -155,7 +155,7 @@ class TreeSandbox:
         )
 
     @cached_property
-    def _wall(self) -> Confinement:
+    def _bubblewrap(self) -> Confinement:
         """The confinement of every command in this sandbox. Cached, because it is expensive to compute."""
         from donewhen.workspace.sandbox import seccomp
 

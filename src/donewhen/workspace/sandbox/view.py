@@ -47,7 +47,7 @@ class Bind:
 
 @frozen
 class Overlay:
-    """An overlay mounted at `at`. `lower` (top first), `upper` and `work` are relative to `beside`."""
+    """An overlay mounted at `at`. `lower` (top first), `upper` and `work` are relative to `directory`."""
 
     directory: str
     lower: tuple[str, ...]
@@ -106,7 +106,7 @@ def _of_machine(
     sockets = [path for path in machine.listening_sockets() if path not in wanted.shown]
     snapshots = machine.services_places(empty)
     steps += [
-        {"kind": "still", "at": place, "sockets": [path for path in sockets if beneath(path, [place])]}
+        {"kind": "snapshot", "at": place, "sockets": [path for path in sockets if beneath(path, [place])]}
         for place in snapshots
     ]
     steps += [_empty(place) for place in closed if place != OWN_DIRECTORY]

@@ -77,41 +77,41 @@ class Layers:
         )
 
     async def _get_or_build(self, path: str, build: Callable[[Path], Awaitable[object]]) -> Layer:
-        place = self.directory / path
-        done = place.with_name(f"{place.name}.json")
+        path_on_disk = self.directory / path
+        done = path_on_disk.with_name(f"{path_on_disk.name}.json")
         if not done.exists():
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            async with locked(place.with_name(f"{place.name}.lock")):
+            path_on_disk.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            async with locked(path_on_disk.with_name(f"{path_on_disk.name}.lock")):
                 if not done.exists():
-                    await self._build(place, done, build)
+                    await self._build(path_on_disk, done, build)
         with contextlib.suppress(FileNotFoundError):
             os.utime(done)
         return Layer(path, json.loads(done.read_text())["bytes"])
 
-    async def _build(self, place: Path, done: Path, build: Callable[[Path], Awaitable[object]]) -> None:
-        for unfinished in place.parent.glob(f"{BUILDING}{place.name}-*"):
+    async def _build(self, path_on_disk: Path, done: Path, build: Callable[[Path], Awaitable[object]]) -> None:
+        for unfinished in path_on_disk.parent.glob(f"{BUILDING}{path_on_disk.name}-*"):
             remove_tree(unfinished)
-        remove_tree(place)
-        building = place.with_name(f"{BUILDING}{place.name}-{uuid.uuid4().hex[:8]}")
+        remove_tree(path_on_disk)
+        building = path_on_disk.with_name(f"{BUILDING}{path_on_disk.name}-{uuid.uuid4().hex[:8]}")
         building.mkdir(mode=0o755)
         try:
             await build(building)
             size = await anyio.to_thread.run_sync(disk_use, building)
-            building.rename(place)
+            building.rename(path_on_disk)
         finally:
             remove_tree(building)
         write_atomically(done, json.dumps({"bytes": size}))
 
-    def forget_old(self, in_use: set[str]) -> int:
+    def remove_old(self, in_use: set[str]) -> int:
         """Remove the least recently used layers beyond the number kept, except those in use. Return the bytes freed."""
         freed = 0
         for kind, kept in (("bases", KEPT_BASES), ("setups", KEPT_SETUPS), ("candidates", KEPT_CANDIDATES)):
-            holders = [place for place in (self.directory / kind).glob("*") if place.is_dir()]
-            holders.sort(key=_last_used, reverse=True)
-            for place in holders[kept:]:
-                if place.name not in in_use:
-                    freed += sum(json.loads(done.read_text())["bytes"] for done in place.glob("*.json"))
-                    remove_tree(place)
+            directories = [path_on_disk for path_on_disk in (self.directory / kind).glob("*") if path_on_disk.is_dir()]
+            directories.sort(key=_last_used, reverse=True)
+            for path_on_disk in directories[kept:]:
+                if path_on_disk.name not in in_use:
+                    freed += sum(json.loads(done.read_text())["bytes"] for done in path_on_disk.glob("*.json"))
+                    remove_tree(path_on_disk)
         return freed
 
 
@@ -143,5 +143,5 @@ def is_setup_input(name: str) -> bool:
     return name in SETUP_INPUTS or name.endswith(".lock") or requirements
 
 
-def _last_used(place: Path) -> float:
-    return max((done.stat().st_mtime for done in place.glob("*.json")), default=0.0)
+def _last_used(path_on_disk: Path) -> float:
+    return max((done.stat().st_mtime for done in path_on_disk.glob("*.json")), default=0.0)

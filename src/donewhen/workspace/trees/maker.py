@@ -20,7 +20,7 @@ class Maker:
     @property
     def root(self) -> str:
         """The path of the tree as processes in it see it."""
-        return self.tree.place.root
+        return self.tree.sandbox_tree.root
 
     @property
     def files(self) -> Files:

@@ -14,9 +14,9 @@ import anyio
 
 from donewhen.errors import DonewhenError
 from donewhen.workspace.files import remove_tree, try_lock
-from donewhen.workspace.trees.trees import GONE, NEW, Tree, Trees, facts_of, is_lock_of
+from donewhen.workspace.trees.trees import NEW, REMOVING, Tree, Trees, facts_of, is_lock_of
 
-ASKS, ASK_AGAIN_SECS = 250, 0.02
+MOST_POLLS, POLL_SECS = 250, 0.02
 """Five seconds of polling: a sweep holds a tree's lock for as long as a capture takes."""
 YOUNG_SECS = 60
 """Another process may still be creating or removing a younger directory."""
@@ -28,16 +28,16 @@ async def remove_orphans(trees: Trees) -> list[str]:
     Throw-away trees are removed. A maker tree is removed only if it has no unsaved work.
     """
     kept: list[str] = []
-    for directory in _left_trees(trees.directory / "trees"):
+    for directory in _all_trees(trees.directory / "trees"):
         lock = _lock_of(directory)
         if lock is None:
             continue
         facts = facts_of(directory)
-        if facts is None or facts.kind != "maker" or not _has_something(directory / "upper"):
+        if facts is None or facts.kind != "maker" or not _has_entries(directory / "upper"):
             trees.delete(directory, facts)
             os.close(lock)
             continue
-        tree = Tree(facts, directory, trees.place_of(directory, facts, []), lock)
+        tree = Tree(facts, directory, trees.sandbox_tree_of(directory, facts, []), lock)
         try:
             await trees.remove(tree)
         except DonewhenError:
@@ -58,22 +58,22 @@ async def adopt(trees: Trees, name: str) -> Tree | None:
         return None
     with contextlib.ExitStack() as unless_adopted:
         unless_adopted.callback(os.close, lock)
-        if not await _is_locked_soon(lock):
+        if not await _wait_for_lock(lock):
             return None
         facts = facts_of(directory)
         if facts is None or not is_lock_of(lock, directory):
             return None
         shares = [await trees.shared(facts.base, path) for path in facts.shares]
         unless_adopted.pop_all()
-        return Tree(facts, directory, trees.place_of(directory, facts, shares), lock)
+        return Tree(facts, directory, trees.sandbox_tree_of(directory, facts, shares), lock)
 
 
-async def _is_locked_soon(lock: int) -> bool:
+async def _wait_for_lock(lock: int) -> bool:
     """Return True if the lock became free in time. Polls: a blocking flock in a thread cannot be cancelled."""
-    for _ in range(ASKS):
+    for _ in range(MOST_POLLS):
         if try_lock(lock):
             return True
-        await anyio.sleep(ASK_AGAIN_SECS)
+        await anyio.sleep(POLL_SECS)
     return try_lock(lock)
 
 
@@ -88,10 +88,10 @@ async def saved_tree(trees: Trees, name: str) -> str:
     return answer.decode().strip()
 
 
-def _left_trees(parent: Path) -> Iterator[Path]:
+def _all_trees(parent: Path) -> Iterator[Path]:
     """Yield all trees, then remove directories whose creation or removal was interrupted."""
     yield from sorted(parent.glob("[!.]*"))
-    for unfinished in (GONE, NEW):
+    for unfinished in (REMOVING, NEW):
         for directory in filter(_is_old, parent.glob(f"{unfinished}*")):
             with contextlib.suppress(OSError):  # another sweep may be removing it too
                 remove_tree(directory)
@@ -103,7 +103,7 @@ def _is_old(directory: Path) -> bool:
     return False
 
 
-def _has_something(upper: Path) -> bool:
+def _has_entries(upper: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):
         return bool(os.listdir(upper))
     return False

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # `capture`, `sandbox` and `view` are imported on use: code that only lists trees does not need them.
 
-GONE, NEW = ".gone-", ".new-"
+REMOVING, NEW = ".gone-", ".new-"
 """Name prefixes of directories that are being removed, and of those without a lock yet. They do not count as trees."""
 SHARED_FILE = "file"
 PORTS_PER_TREE = 100
@@ -77,9 +77,9 @@ class Tree:
 
     facts: TreeFacts
     directory: Path
-    place: "SandboxTree"
+    sandbox_tree: "SandboxTree"
     lock: int = field(repr=False)
-    kept: str = ""
+    pinned: str = ""
     """The tree id that this process has pinned and recorded. A capture with the same id need not do either again."""
     fingerprint: "Fingerprint | None" = field(default=None, repr=False)
     """The state of the tree's files at that capture."""
@@ -114,31 +114,31 @@ class Trees:
         self._probe = probe
         self._hidden = hidden
 
-    async def make(self, kind: str, base: str, standing: TreeLayers) -> Tree:
+    async def make(self, kind: str, base: str, layers: TreeLayers) -> Tree:
         """Create a tree over a base commit."""
         from donewhen.workspace.trees import capture
 
-        shares = [await self.shared(base, path) for path in standing.share]
+        shares = [await self.shared(base, path) for path in layers.share]
         files = await self.layers.files(base)
-        git_dir = await self.layers.git_dir(base, standing.history)
+        git_dir = await self.layers.git_dir(base, layers.history)
         copied = not self._probe.overlay or self._probe.level is not Level.BUBBLEWRAP
-        lower = (*standing.layers, git_dir.path, files.path)
-        if standing.candidate and not copied:
-            lower = ((await self.layers.candidate(base, standing.candidate)).path, *lower)
+        lower = (*layers.layers, git_dir.path, files.path)
+        if layers.candidate and not copied:
+            lower = ((await self.layers.candidate(base, layers.candidate)).path, *lower)
         directory, lock = self._claim()
         port = free_ports(self.directory / "ports")
-        facts = TreeFacts(directory.name, kind, base, lower, standing.share, port, copied)
+        facts = TreeFacts(directory.name, kind, base, lower, layers.share, port, copied)
         for part in ("upper", "work", "scratch"):
             (directory / part).mkdir(mode=0o755)
         if copied:
             await anyio.to_thread.run_sync(self._copy_layers, directory / "upper", lower)
-            if standing.candidate:
+            if layers.candidate:
                 base_tree = await self.store.tree_of(base)
-                await capture.write_files(self.store, base_tree, standing.candidate, directory / "upper")
+                await capture.write_files(self.store, base_tree, layers.candidate, directory / "upper")
             await capture.stamp(directory / "upper", directory / "stamp")
-        place = self.place_of(directory, facts, shares)
+        sandbox_tree = self.sandbox_tree_of(directory, facts, shares)
         write_atomically(directory / "tree.json", json.dumps(asdict(facts)))
-        return Tree(facts, directory, place, lock)
+        return Tree(facts, directory, sandbox_tree, lock)
 
     async def capture(self, tree: Tree) -> "Candidate":
         """Capture the content of a tree as a tree id in the store. All processes in the tree must be dead."""
@@ -152,33 +152,33 @@ class Trees:
             candidate, fingerprint = await capture.capture_layer_with_fingerprint(
                 self.store, tree.facts.base, tree.upper
             )
-        if candidate.tree != tree.kept:
-            tree.kept = ""  # if this is interrupted, the state of both steps is unknown
+        if candidate.tree != tree.pinned:
+            tree.pinned = ""  # if this is interrupted, the state of both steps is unknown
             await self.store.keep(f"trees/{tree.facts.name}", candidate.tree)
             tree.facts = replace(tree.facts, saved=candidate.tree)
             write_atomically(tree.directory / "tree.json", json.dumps(asdict(tree.facts)))
-            tree.kept = candidate.tree
+            tree.pinned = candidate.tree
         tree.fingerprint = fingerprint
         return candidate
 
     async def checkpoint(self, tree: Tree) -> str:
         """Return a tree id to restore later: that of the last capture if nothing was written since, else a new one."""
         if tree.fingerprint is not None and tree.fingerprint.is_current():
-            return tree.kept
+            return tree.pinned
         return (await self.capture(tree)).tree
 
     async def restore(self, tree: Tree, to: str) -> None:
         """Restore the files of a tree from an earlier capture. Ignored files are kept where possible."""
         from donewhen.workspace.trees import capture
 
-        async def look() -> "Candidate":
+        async def capture_now() -> "Candidate":
             return await self.capture(tree)
 
         if tree.facts.copied:
-            await capture.restore_copy(self.store, to, tree.upper, look)
+            await capture.restore_copy(self.store, to, tree.upper, capture_now)
         else:
             base_tree = await self.store.tree_of(tree.facts.base)
-            await capture.restore_layer(self.store, base_tree, to, tree.upper, look)
+            await capture.restore_layer(self.store, base_tree, to, tree.upper, capture_now)
 
     async def written(self, tree: Tree) -> list[str]:
         """Return every path that was written, replaced or deleted since the tree was created, without directories."""
@@ -222,7 +222,7 @@ class Trees:
                         return directory, lock
             os.close(lock)
 
-    def place_of(self, directory: Path, facts: TreeFacts, shares: Sequence[str]) -> "SandboxTree":
+    def sandbox_tree_of(self, directory: Path, facts: TreeFacts, shares: Sequence[str]) -> "SandboxTree":
         from donewhen.workspace.sandbox.sandbox import SandboxTree
         from donewhen.workspace.sandbox.view import Bind, Overlay
 
@@ -265,9 +265,9 @@ class Trees:
         """Remove a tree whose lock is held. It disappears for other processes at once (rename), then is deleted."""
         if facts is not None:
             (self.directory / "ports" / str(facts.port_base)).unlink(missing_ok=True)
-        gone = directory.with_name(f"{GONE}{secrets.token_hex(8)}")
-        directory.rename(gone)
-        remove_tree(gone)
+        removing = directory.with_name(f"{REMOVING}{secrets.token_hex(8)}")
+        directory.rename(removing)
+        remove_tree(removing)
 
 
 def require_shareable(repo: Repo, path: str) -> None:
@@ -298,11 +298,11 @@ def copy_layer(source: Root, target: Root) -> None:
     """
     for path, is_directory in source.walk():
         with target.above(path) as (above, name):
-            place = Path(f"/proc/self/fd/{above}", os.fsdecode(name))
-            if not is_directory or place.is_symlink() or not place.is_dir():
-                remove_tree(place)
+            opened = Path(f"/proc/self/fd/{above}", os.fsdecode(name))
+            if not is_directory or opened.is_symlink() or not opened.is_dir():
+                remove_tree(opened)
             if is_directory:
-                place.mkdir(exist_ok=True)
+                opened.mkdir(exist_ok=True)
                 continue
             link = source.target(path)
             if link is not None:

@@ -7,7 +7,7 @@ import anyio.to_thread
 
 from donewhen.engines.native.tools.clip import MOST_BYTES, clean, lines_of
 from donewhen.engines.native.tools.tool import Parameter, Tool, ToolFailed, ToolOutput, ToolUse
-from donewhen.workspace.trees.overlay import FileProblem, Files, IsDirectory, NotText, NotThere, PathEntry
+from donewhen.workspace.trees.overlay import FileProblem, Files, IsDirectory, NotFound, NotText, PathEntry
 
 MOST_WHOLE = 8 << 20
 """Larger files are read only in parts, and their lines are not counted."""
@@ -27,7 +27,7 @@ async def read_file(use: ToolUse) -> ToolOutput:
     files = use.context.maker.files
     try:
         return ToolOutput(await anyio.to_thread.run_sync(_read, files, path, start, end))
-    except NotThere as error:
+    except NotFound as error:
         raise ToolFailed(f"{error}{similar_paths(files, path)}") from error
     except IsDirectory as error:
         raise ToolFailed(f"{error}; use list_dir") from error
@@ -106,7 +106,7 @@ async def list_dir(use: ToolUse) -> ToolOutput:
     files = use.context.maker.files
     try:
         entries = [entry for entry in files.entries(path) if entry.path != ".git"]
-    except NotThere as error:
+    except NotFound as error:
         raise ToolFailed(f"{error}{similar_paths(files, path)}") from error
     lines = [_line(files, entry) for entry in entries[:MOST_LISTED]]
     if len(entries) > MOST_LISTED:

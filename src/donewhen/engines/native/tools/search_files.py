@@ -16,7 +16,7 @@ from donewhen.engines.native.tools.read_files import is_utf8, similar_paths
 from donewhen.engines.native.tools.tool import Parameter, Tool, ToolFailed, ToolOutput, ToolUse
 from donewhen.workspace.process.command import End
 from donewhen.workspace.sandbox.sandbox import ShellCommand
-from donewhen.workspace.trees.overlay import Files, NotDirectory, NotFile, NotThere, PathEntry
+from donewhen.workspace.trees.overlay import Files, NotDirectory, NotFile, NotFound, PathEntry
 
 MOST_FOUND = 300
 MOST_MATCHES = 200
@@ -69,7 +69,7 @@ def _entries_below(files: Files, path: str, pattern: str = "") -> Iterator[tuple
 
     try:
         first = next(walk := files.walk(path, MOST_ENTRIES, enter=enter), None)
-    except NotThere as error:
+    except NotFound as error:
         raise ToolFailed(f"{error}{similar_paths(files, path)}") from error
     if first is None:
         return

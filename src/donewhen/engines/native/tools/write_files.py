@@ -6,7 +6,7 @@ from donewhen.engines.native.tools.clip import lines_of
 from donewhen.engines.native.tools.nearest_text import explain_miss
 from donewhen.engines.native.tools.read_files import PATH, is_utf8, similar_paths
 from donewhen.engines.native.tools.tool import Parameter, Tool, ToolFailed, ToolOutput, ToolUse
-from donewhen.workspace.trees.overlay import NotThere, TooBig
+from donewhen.workspace.trees.overlay import NotFound, TooBig
 
 MOST_EDITED = 8 << 20
 MOST_PLACES = 5
@@ -32,7 +32,7 @@ async def edit_file(use: ToolUse) -> ToolOutput:
     files = use.context.maker.files
     try:
         text = files.read_text(path, MOST_EDITED)
-    except NotThere as error:
+    except NotFound as error:
         raise ToolFailed(f"{error}{similar_paths(files, path)}; to create a file use write_file") from error
     except TooBig as error:
         raise ToolFailed(f"{path} has {error.size} bytes, too many for edit_file; use shell") from error

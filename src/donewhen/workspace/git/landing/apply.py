@@ -113,7 +113,7 @@ def _stage(repo: Repo) -> Generator[Path]:
         stage = os.open(STAGE, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
         try:
             if os.fstat(stage).st_uid != os.geteuid() or os.listdir(stage):
-                raise NotLanded(f"{shown(repo.git.place(STAGE))} was replaced while it was made")
+                raise NotLanded(f"{shown(repo.git.full_path(STAGE))} was replaced while it was made")
             yield Path(f"/proc/{os.getpid()}/fd/{stage}")
         finally:
             for name in os.listdir(stage):
@@ -144,14 +144,14 @@ async def _write_files(store: Store, state: CheckoutState, stage: Path) -> None:
     bare = state.bare
     if not news:
         return
-    with bare.scratch() as place:
-        place.index.write_bytes(index_content(held.values(), bare.object_format))
+    with bare.scratch() as location:
+        location.index.write_bytes(index_content(held.values(), bare.object_format))
         files = [path for path, entry in news.items() if entry.mode in (FILE, PROGRAM)]
-        filtered = await with_filter(bare, place, files) if files else {}
+        filtered = await with_filter(bare, location, files) if files else {}
         _refuse_filters(state.repo, filtered)
         options = ("-f", "-q", "-z", "--stdin", f"--prefix={stage}/")
         names = b"".join(path + b"\0" for path in news)
-        await bare.run("checkout-index", *options, at=place, stdin=names, settings=content_settings(state.repo))
+        await bare.run("checkout-index", *options, at=location, stdin=names, settings=content_settings(state.repo))
     lfs.fill(Root(stage), filtered.get("lfs", []), store.lfs_places)
     for path in news:
         _sync(Root(stage), path)
@@ -164,7 +164,7 @@ def _refuse_filters(repo: Repo, filtered: Mapping[str, list[bytes]]) -> None:
     directory = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git")
     named = repo.setting("core.attributesfile")
     users = Path(os.path.expanduser(named)) if named else directory / "attributes"
-    rules = {repo.common.place("info/attributes"): repo.common.read("info/attributes", LARGEST_RULES) or b""}
+    rules = {repo.common.full_path("info/attributes"): repo.common.read("info/attributes", LARGEST_RULES) or b""}
     if users.is_file():
         with users.open("rb") as opened:
             rules[str(users)] = opened.read(LARGEST_RULES)
@@ -257,11 +257,11 @@ async def _write_index(state: CheckoutState) -> None:
         b"%o %s\t%s\0" % (entry.mode, entry.id.encode(), path)
         for path, entry in sorted(entries.items(), key=lambda item: item[1].mode != 0)
     )
-    with bare.over(repo) as place:
-        await copy_checked_index(bare, repo, place)
-        await bare.run("update-index", "-z", "--index-info", at=place, stdin=records)
-        await bare.run("update-index", "-q", "--refresh", at=place, settings=content_settings(repo))
-        _put_index(repo.git, place.index)
+    with bare.over(repo) as location:
+        await copy_checked_index(bare, repo, location)
+        await bare.run("update-index", "-z", "--index-info", at=location, stdin=records)
+        await bare.run("update-index", "-q", "--refresh", at=location, settings=content_settings(repo))
+        _put_index(repo.git, location.index)
 
 
 def _put_index(git: Root, index: Path) -> None:

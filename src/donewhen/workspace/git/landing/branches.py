@@ -48,7 +48,7 @@ def remove_branch(repo: Repo, name: str, expected: str) -> None:
 def tip(repo: Repo, name: str) -> str | None:
     """Return the commit of a branch; None if it does not exist."""
     ref = full_name(name)
-    content, path = refs.read(repo.common, raw(ref)), repo.common.place(raw(ref))
+    content, path = refs.read(repo.common, raw(ref)), repo.common.full_path(raw(ref))
     if content.startswith(b"ref:"):
         named = refs.target(content)
         if not named:
@@ -92,7 +92,7 @@ class Branch:
             return
         reflog.record(self.repo, self.ref, old, new, REASON)
         _remove_empty_below(common, self.ref)
-        lockfile.put(common, self.ref, f"{new}\n".encode(), _temporary_name(self.ref))
+        lockfile.replace_file(common, self.ref, f"{new}\n".encode(), _temporary_name(self.ref))
 
     def remove(self) -> None:
         """Remove the branch. Its reflog goes first, because without the branch it would never be found. The packed
@@ -181,7 +181,7 @@ def _unpack(common: Root, ref: bytes) -> None:
             dropping = line.rstrip(b"\n").endswith(b" " + ref) or (dropping and line.startswith(b"^"))
             if not dropping:
                 kept.append(line)
-        lockfile.put(common, "packed-refs", b"".join(kept), "packed-refs.donewhen")
+        lockfile.replace_file(common, "packed-refs", b"".join(kept), "packed-refs.donewhen")
 
 
 # -- working trees that use it --

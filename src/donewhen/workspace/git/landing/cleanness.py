@@ -106,9 +106,9 @@ class PathStatus:
 async def _status(state: CheckoutState) -> dict[bytes, PathStatus]:
     """Return the tracked paths that differ from `from_tree`, in the index or on disk."""
     commit = state.bare.write("commit", b"tree " + state.from_tree.encode() + b"\n" + BY)
-    with state.bare.over(state.repo, head=commit.encode() + b"\n") as place:
-        await copy_checked_index(state.bare, state.repo, place)
-        answer = await state.bare.run(*STATUS, at=place, settings=content_settings(state.repo))
+    with state.bare.over(state.repo, head=commit.encode() + b"\n") as location:
+        await copy_checked_index(state.bare, state.repo, location)
+        answer = await state.bare.run(*STATUS, at=location, settings=content_settings(state.repo))
     return dict(_record(record) for record in answer.split(b"\0")[:-1])
 
 
@@ -143,19 +143,19 @@ def _is_content_of(state: CheckoutState, path: bytes, entry: TreeEntry | None) -
 
 async def _hidden(state: CheckoutState) -> list[bytes]:
     """Return the changed paths that the index marks as assume-unchanged or skip-worktree."""
-    with state.bare.over(state.repo) as place:
-        copy_index(state.repo, place.git_dir)
-        answer = await state.bare.run("ls-files", "-v", "-z", at=place)
+    with state.bare.over(state.repo) as location:
+        copy_index(state.repo, location.git_dir)
+        answer = await state.bare.run("ls-files", "-v", "-z", at=location)
     marked = [record[2:] for record in answer.split(b"\0")[:-1] if record[:1] == b"S" or record[:1].islower()]
     return [path for path in marked if path in state.changes]
 
 
 async def _matching(state: CheckoutState, entries: Mapping[bytes, TreeEntry]) -> set[bytes]:
     """Return those paths whose file on disk is exactly the given entry."""
-    with state.bare.over(state.repo) as place:
+    with state.bare.over(state.repo) as location:
         held = [IndexEntry(path, entry) for path, entry in entries.items()]
-        place.index.write_bytes(index_content(held, state.bare.object_format))
-        answer = await state.bare.run(*STATUS, at=place, settings=content_settings(state.repo))
+        location.index.write_bytes(index_content(held, state.bare.object_format))
+        answer = await state.bare.run(*STATUS, at=location, settings=content_settings(state.repo))
     records = dict(_record(record) for record in answer.split(b"\0")[:-1])
     differing = [path for path, record in records.items() if record.on_disk != "."]
     others = {

@@ -103,15 +103,15 @@ async def _missing(bare: Bare, repo: Repo, wanted: Mapping[str, StoredObject]) -
     for directory in directories:
         for id in wanted:  # git would follow a link there
             if directory.target(f"{id[:2]}/{id[2:]}") is not None:
-                raise LeavesRoot(errno.ELOOP, LINK, directory.place(f"{id[:2]}/{id[2:]}"))
-    with bare.scratch() as place:
-        git_dir = place.git_dir / "theirs"
+                raise LeavesRoot(errno.ELOOP, LINK, directory.full_path(f"{id[:2]}/{id[2:]}"))
+    with bare.scratch() as location:
+        git_dir = location.git_dir / "theirs"
         for part in ("objects/info", "refs"):
             (git_dir / part).mkdir(parents=True)
         shutil.copyfile(bare.git_dir / "config", git_dir / "config")
         shutil.copyfile(bare.git_dir / "HEAD", git_dir / "HEAD")
-        (git_dir / "objects" / "info" / "alternates").write_bytes(_quoted(repo.common.place("objects")))
-        at = bare.place(git_dir, check=partial(_refuse_traps, directories))
+        (git_dir / "objects" / "info" / "alternates").write_bytes(_quoted(repo.common.full_path("objects")))
+        at = bare.location(git_dir, check=partial(_refuse_traps, directories))
         answer = await bare.run("cat-file", "--batch-check", "--buffer", at=at, stdin=_lines(list(wanted)))
     return [line.split()[0].decode() for line in answer.splitlines() if line.endswith(b" missing")]
 
@@ -120,7 +120,7 @@ def _refuse_traps(directories: Sequence[Root]) -> None:
     for directory in directories:
         for path in directory.files_below():
             if (status := directory.status(path)) is not None:
-                refuse_trap(raw(directory.place(path)), status)
+                refuse_trap(raw(directory.full_path(path)), status)
 
 
 def _lines(ids: Sequence[str]) -> bytes:

@@ -25,48 +25,48 @@ LONGEST = 1 << 20
 def entries(text: str) -> Iterator[tuple[str, str]]:
     """Yield each key and its value. Keys are `section.subsection.key`; only the subsection keeps its case."""
     text = text[:LONGEST].removeprefix("\ufeff").replace("\r\n", "\n")
-    section, place = "", 0
-    while place < len(text):
-        if text[place].isspace():
-            place += 1
-        elif found := SECTION.match(text, place):
+    section, at = "", 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+        elif found := SECTION.match(text, at):
             inner = re.sub(r"\\(.)", r"\1", found[2]) if found[2] is not None else None
             section = found[1].lower() + (f".{inner}" if inner is not None else "")
-            place = found.end()
-        elif found := KEY.match(text, place):
-            value, place = _value(text, found.end()) if found[2] else ("true", _line_end(text, found.end()))
+            at = found.end()
+        elif found := KEY.match(text, at):
+            value, at = _value(text, found.end()) if found[2] else ("true", _line_end(text, found.end()))
             yield f"{section}.{found[1].lower()}", value
         else:
-            place = _line_end(text, place)
+            at = _line_end(text, at)
 
 
-def _line_end(text: str, place: int) -> int:
-    end = text.find("\n", place)
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
     return len(text) if end < 0 else end
 
 
-def _value(text: str, place: int) -> tuple[str, int]:
+def _value(text: str, at: int) -> tuple[str, int]:
     """Return the value after `=`, and where it ends. Spaces at both ends are removed unless they are quoted."""
     kept: list[str] = []
     solid, quoted = 0, False
-    while place < len(text) and text[place] != "\n":
-        letter = text[place]
+    while at < len(text) and text[at] != "\n":
+        letter = text[at]
         if letter == "\\":
-            place += 1
-            follower = text[place : place + 1]
+            at += 1
+            follower = text[at : at + 1]
             kept.append("" if follower == "\n" else ESCAPES.get(follower, follower))
             solid = len(kept)
         elif letter == '"':
             quoted = not quoted
             solid = len(kept)
         elif letter in "#;" and not quoted:
-            place = _line_end(text, place)
+            at = _line_end(text, at)
             break
         elif quoted or not letter.isspace() or kept:
             kept.append(letter)
             solid = len(kept) if quoted or not letter.isspace() else solid
-        place += 1
-    return "".join(kept[:solid]), place
+        at += 1
+    return "".join(kept[:solid]), at
 
 
 DEEPEST = 10
@@ -97,7 +97,7 @@ class Configuration:
 
     def _read_own(self, root: Root, name: str) -> None:
         content = root.read(name, LONGEST) or b""
-        self._read(Path(root.place(name)), content.decode("utf-8", "surrogateescape"), 0)
+        self._read(Path(root.full_path(name)), content.decode("utf-8", "surrogateescape"), 0)
 
     def _read(self, file: Path, text: str, depth: int) -> None:
         """Add the settings of one file. Relative includes are resolved against the directory of `file`."""

@@ -29,7 +29,7 @@ NO_NAMELESS_FILES = {*NO_HARD_LINKS, errno.EISDIR, errno.ENOENT, errno.EINVAL}
 def hold_lock(root: Root, path: AnyPath) -> Generator[None]:
     """Hold git's lock at a path; raise `Locked` if another process keeps it. The directory must exist."""
     with root.above(path) as (above, name):
-        descriptor = _acquire_with_retries(above, name, root.place(path))
+        descriptor = _acquire_with_retries(above, name, root.full_path(path))
         try:
             yield
         finally:
@@ -114,14 +114,14 @@ def _is_at(descriptor: int, above: int, name: bytes) -> bool:
         return False
 
 
-def put(root: Root, path: AnyPath, content: bytes, scratch: AnyPath) -> None:
-    """Replace a file atomically and durably. Only the holder of the lock uses the scratch name."""
+def replace_file(root: Root, path: AnyPath, content: bytes, temporary: AnyPath) -> None:
+    """Replace a file atomically and durably. Only the holder of the lock uses the temporary name."""
     before = root.status(path)
     with root.above(path) as (above, name):
         with contextlib.suppress(FileNotFoundError):  # remove anything there, also a pipe or a device
-            os.unlink(scratch, dir_fd=above)
+            os.unlink(temporary, dir_fd=above)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(scratch, flags, 0o666, dir_fd=above)
+        descriptor = os.open(temporary, flags, 0o666, dir_fd=above)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
@@ -129,7 +129,7 @@ def put(root: Root, path: AnyPath, content: bytes, scratch: AnyPath) -> None:
                 os.fchmod(file.fileno(), before.st_mode & 0o777)
             root.share(file.fileno())
             os.fsync(file.fileno())
-        os.rename(scratch, name, src_dir_fd=above, dst_dir_fd=above)
+        os.rename(temporary, name, src_dir_fd=above, dst_dir_fd=above)
         os.fsync(above)
 
 

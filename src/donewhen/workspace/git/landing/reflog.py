@@ -45,19 +45,19 @@ def _append(root: Root, log: bytes, line: bytes) -> None:
         with os.fdopen(root.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK), "wb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "is not a regular file", root.place(log))
+                raise OSError(errno.EINVAL, "is not a regular file", root.full_path(log))
             if status.st_nlink == 1:
                 root.share(file.fileno())
                 file.write(line)
                 return
         _unshare_file(root, log, status)
-    raise OSError(errno.EMLINK, "has a second hard link, and another process writes to it", root.place(log))
+    raise OSError(errno.EMLINK, "has a second hard link, and another process writes to it", root.full_path(log))
 
 
 def _unshare_file(root: Root, log: bytes, status: os.stat_result) -> None:
     """Replace a reflog that has another name by a copy, unless another process writes to it meanwhile."""
     if status.st_size > LARGEST_COPY:
-        raise OSError(errno.EMLINK, "has a second hard link, and is too large to copy", root.place(log))
+        raise OSError(errno.EMLINK, "has a second hard link, and is too large to copy", root.full_path(log))
     with root.above(log) as (above, name), root.file(log) as old:
         temporary = b".%s.%s" % (name[:200], secrets.token_hex(6).encode())
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

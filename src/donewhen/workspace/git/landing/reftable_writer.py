@@ -64,7 +64,7 @@ def _log_records(repo: Repo, root: Root, names: Sequence[bytes], old: str, new: 
 
 
 def _next_update(root: Root) -> int:
-    headers = [reftable.header_of(table, place) for place, table in reftable.read_tables(root)]
+    headers = [reftable.header_of(table, path) for path, table in reftable.read_tables(root)]
     return 1 + max((header.last_update for header in headers), default=0)
 
 
@@ -81,7 +81,7 @@ def _add_table(root: Root, object_format: str, ids: Mapping[bytes, str], logs: S
         root.share(file.fileno())
         os.fsync(file.fileno())
     listing = root.read(LIST, reftable.LARGEST_LIST) or b""
-    lockfile.put(root, LIST, listing + f"{name}\n".encode(), TEMPORARY_LIST)
+    lockfile.replace_file(root, LIST, listing + f"{name}\n".encode(), TEMPORARY_LIST)
 
 
 # -- encoding --

@@ -119,11 +119,13 @@ class Bare:
         memory: int = 0,
     ) -> bytes:
         """Run git in the bare repository, or at a location made by `scratch`."""
-        place = at or self.place(self.git_dir)
-        ask = partial(git, self.launcher, place, *arguments, stdin=stdin, settings=settings, date=date, memory=memory)
-        return await (ask() if place.check is None else run_unless_blocked(ask, place.check))
+        location = at or self.location(self.git_dir)
+        ask = partial(
+            git, self.launcher, location, *arguments, stdin=stdin, settings=settings, date=date, memory=memory
+        )
+        return await (ask() if location.check is None else run_unless_blocked(ask, location.check))
 
-    def place(
+    def location(
         self, git_dir: Path, work_tree: Path | None = None, check: Callable[[], None] | None = None
     ) -> GitLocation:
         where = work_tree or self.directory / "empty"
@@ -143,15 +145,15 @@ class Bare:
                 link_or_copy(self.directory / "blank" / "HEAD", git_dir / "HEAD")
             else:
                 (git_dir / "HEAD").write_bytes(head)
-            yield self.place(git_dir, work_tree, check)
+            yield self.location(git_dir, work_tree, check)
         finally:
             remove_tree(git_dir)
 
     @contextlib.contextmanager
     def over(self, repo: Repo, head: bytes = NO_HEAD) -> Generator[GitLocation]:
         """Yield a location for one operation on the files of the user's checkout."""
-        with self.scratch(repo.root, head, partial(refuse_traps, repo.files)) as place:
-            yield place
+        with self.scratch(repo.root, head, partial(refuse_traps, repo.files)) as location:
+            yield location
 
     async def contents(self, ids: Sequence[str]) -> list[bytes]:
         """Return the content of each object. A few loose objects need no git process; all others need one together."""
@@ -182,10 +184,10 @@ class Bare:
     @contextlib.asynccontextmanager
     async def blob_file(self, id: str) -> AsyncGenerator[Path]:
         """Yield a file with the content of a large blob. It is removed at the end of the block."""
-        with self.scratch() as place:
-            await self.run("update-index", "--add", "--cacheinfo", f"100644,{id},blob", at=place)
-            await self.run("checkout-index", "--all", f"--prefix={place.git_dir}/out/", at=place)
-            yield place.git_dir / "out" / "blob"
+        with self.scratch() as location:
+            await self.run("update-index", "--add", "--cacheinfo", f"100644,{id},blob", at=location)
+            await self.run("checkout-index", "--all", f"--prefix={location.git_dir}/out/", at=location)
+            yield location.git_dir / "out" / "blob"
 
     async def _read_with_git(self, ids: Sequence[str]) -> list[bytes]:
         lines = "".join(f"{id}\n" for id in ids).encode()

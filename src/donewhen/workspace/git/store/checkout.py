@@ -29,21 +29,21 @@ async def check_out(bare: Bare, base: Skeleton, into: Path, places: Sequence[Roo
     into.mkdir(parents=True, exist_ok=True)
     if any(into.iterdir()):
         raise MachineryBroke(f"{into} is not empty")
-    with bare.scratch(into) as place:
-        await bare.run("read-tree", "--reset", "-u", "--no-recurse-submodules", base.tree, at=place)
-        missing = await _fill(bare, place, base, places) if base.lfs else []
-        shutil.move(place.index, index_of(bare, base.tree))
+    with bare.scratch(into) as location:
+        await bare.run("read-tree", "--reset", "-u", "--no-recurse-submodules", base.tree, at=location)
+        missing = await _fill(bare, location, base, places) if base.lfs else []
+        shutil.move(location.index, index_of(bare, base.tree))
     forget_oldest(bare.directory / "bases")
     return missing
 
 
-async def _fill(bare: Bare, place: GitLocation, base: Skeleton, places: Sequence[Root]) -> list[str]:
-    paths = (await bare.run("ls-files", "-z", ":(attr:filter=lfs)", at=place)).split(b"\0")[:-1]
+async def _fill(bare: Bare, location: GitLocation, base: Skeleton, places: Sequence[Root]) -> list[str]:
+    paths = (await bare.run("ls-files", "-z", ":(attr:filter=lfs)", at=location)).split(b"\0")[:-1]
     links = [path for path in paths if path in base.links]
     files = [path for path in paths if path not in links]
-    missing = lfs.fill(Root(place.work_tree), files, places)
+    missing = lfs.fill(Root(location.work_tree), files, places)
     # Git would see content in place of a pointer as a change. Only the git of a maker tree reads this index.
-    await bare.run("update-index", "--assume-unchanged", "-z", "--stdin", at=place, stdin=_nul_separated(files))
+    await bare.run("update-index", "--assume-unchanged", "-z", "--stdin", at=location, stdin=_nul_separated(files))
     return [text(path) for path in missing]
 
 
@@ -65,20 +65,22 @@ async def write_changes(
         return
     rules = base.attributes_after(changes)
     held = {item.path: item for item in (*rules, *files)}
-    with bare.scratch() as place:
-        place.index.write_bytes(index_content(held.values(), bare.object_format))
+    with bare.scratch() as location:
+        location.index.write_bytes(index_content(held.values(), bare.object_format))
         prefix = f"--prefix={into}/"
         names = _nul_separated(item.path for item in files)
-        await bare.run("checkout-index", "-f", "-q", "-z", "--stdin", prefix, at=place, stdin=names)
+        await bare.run("checkout-index", "-f", "-q", "-z", "--stdin", prefix, at=location, stdin=names)
         speaks = base.lfs or any(item.path.endswith(b".gitattributes") for item in files)
         if speaks:
-            ours = await with_filter(bare, place, [item.path for item in files if item.entry.mode in (FILE, PROGRAM)])
+            ours = await with_filter(
+                bare, location, [item.path for item in files if item.entry.mode in (FILE, PROGRAM)]
+            )
             lfs.fill(Root(into), ours.get("lfs", []), places)
 
 
-async def with_filter(bare: Bare, place: GitLocation, paths: Sequence[bytes]) -> dict[str, list[bytes]]:
+async def with_filter(bare: Bare, location: GitLocation, paths: Sequence[bytes]) -> dict[str, list[bytes]]:
     """Return the paths that have a filter attribute, by filter name."""
-    answer = await bare.run("check-attr", "-z", "--stdin", "filter", at=place, stdin=_nul_separated(paths))
+    answer = await bare.run("check-attr", "-z", "--stdin", "filter", at=location, stdin=_nul_separated(paths))
     fields = answer.split(b"\0")[:-1]
     found: dict[str, list[bytes]] = {}
     for path, value in zip(fields[::3], fields[2::3], strict=True):

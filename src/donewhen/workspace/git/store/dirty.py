@@ -49,27 +49,27 @@ LARGEST_INDEX = 512 << 20
 
 
 async def uncommitted(bare: Bare, repo: Repo) -> list[Change]:
-    async with _work_tree(bare, repo) as place:
-        changes = await _changes(bare, repo, place)
+    async with _work_tree(bare, repo) as location:
+        changes = await _changes(bare, repo, location)
         return [change for change in changes if change.old is not None or change.new is not None]
 
 
 async def snapshot(bare: Bare, repo: Repo) -> str:
     """Return a commit on top of HEAD with everything uncommitted; HEAD itself if there is nothing."""
-    async with _work_tree(bare, repo) as place:
-        changes = await _changes(bare, repo, place)
+    async with _work_tree(bare, repo) as location:
+        changes = await _changes(bare, repo, location)
         included = [change for change in changes if change.kind != "nested"]
         unmerged = [shown(change.path) for change in changes if change.kind == "unmerged"]
         if unmerged:
             raise BadInput(f"{unmerged[0]} is unmerged: resolve it first, or leave out uncommitted changes")
         if not included:
             return repo.head
-        await _stage(bare, repo, place, included)
-        tree = (await bare.run("write-tree", at=place)).decode().strip()
+        await _stage(bare, repo, location, included)
+        tree = (await bare.run("write-tree", at=location)).decode().strip()
         (head,) = await bare.contents([repo.head])
         # HEAD's date, so that the same changes give the same commit, whose checkout can be reused.
         commit = await bare.run(
-            "commit-tree", tree, "-p", repo.head, at=place, stdin=b"Uncommitted changes\n", date=date_in(head)
+            "commit-tree", tree, "-p", repo.head, at=location, stdin=b"Uncommitted changes\n", date=date_in(head)
         )
         return commit.decode().strip()
 
@@ -77,21 +77,21 @@ async def snapshot(bare: Bare, repo: Repo) -> str:
 @contextlib.asynccontextmanager
 async def _work_tree(bare: Bare, repo: Repo) -> AsyncGenerator[GitLocation]:
     """Yield a location with the user's files and a copy of the user's index."""
-    with bare.over(repo, head=repo.head.encode() + b"\n") as place:
-        await copy_checked_index(bare, repo, place)
-        yield place
+    with bare.over(repo, head=repo.head.encode() + b"\n") as location:
+        await copy_checked_index(bare, repo, location)
+        yield location
 
 
-async def copy_checked_index(bare: Bare, repo: Repo, place: GitLocation) -> None:
+async def copy_checked_index(bare: Bare, repo: Repo, location: GitLocation) -> None:
     """Copy the user's index to our location. Raise BadInput for paths that cannot be in a working tree."""
-    copy_index(repo, place.git_dir)
+    copy_index(repo, location.git_dir)
     try:
-        listed = await bare.run("ls-files", "-z", at=place)
+        listed = await bare.run("ls-files", "-z", at=location)
     except GitFailed as error:
-        raise BadInput(f"{shown(repo.git.place('index'))} cannot be read: {error}") from error
+        raise BadInput(f"{shown(repo.git.full_path('index'))} cannot be read: {error}") from error
     path = unsafe_path(listed)
     if path is not None:
-        where = shown(repo.git.place("index"))
+        where = shown(repo.git.full_path("index"))
         raise BadInput(f"{where} names {shown(path) or 'an empty path'}, which is not a path of a working tree")
 
 
@@ -105,7 +105,7 @@ def copy_index(repo: Repo, git_dir: Path) -> None:
         try:
             left = _copy_part(repo, name, git_dir, left)
         except IsADirectoryError as error:
-            raise BadInput(f"{shown(repo.git.place(name))} {error.strerror}") from error
+            raise BadInput(f"{shown(repo.git.full_path(name))} {error.strerror}") from error
 
 
 def _copy_part(repo: Repo, name: str, git_dir: Path, most: int) -> int:
@@ -114,7 +114,7 @@ def _copy_part(repo: Repo, name: str, git_dir: Path, most: int) -> int:
         size = os.fstat(source.fileno()).st_size
         if size > most:
             limit = f"{LARGEST_INDEX >> 20} MiB"
-            raise BadInput(f"{shown(repo.git.place(name))}: an index with more than {limit} is not read here")
+            raise BadInput(f"{shown(repo.git.full_path(name))}: an index with more than {limit} is not read here")
         while size > 0 and (piece := source.read(min(size, 1 << 20))):  # no more than the reported size
             size -= target.write(piece)
             most -= len(piece)
@@ -135,9 +135,9 @@ def _settings(repo: Repo) -> Settings:
 # -- what changed --
 
 
-async def _changes(bare: Bare, repo: Repo, place: GitLocation) -> list[Change]:
+async def _changes(bare: Bare, repo: Repo, location: GitLocation) -> list[Change]:
     """Parse git's status. A path that is only in the index, not in HEAD or on disk, has neither old nor new entry."""
-    answer = await bare.run(*STATUS, at=place, settings=_settings(repo))
+    answer = await bare.run(*STATUS, at=location, settings=_settings(repo))
     found: dict[str, Change] = {}
     for record in answer.split(b"\0")[:-1]:
         change = _change(record, repo.files)
@@ -145,7 +145,7 @@ async def _changes(bare: Bare, repo: Repo, place: GitLocation) -> list[Change]:
         if before is not None and before.old is not None:  # removed from the index, but still on disk
             change = Change(change.path, "modified", before.old, change.new)
         found[change.path] = change
-    same = await _unchanged_lfs(bare, repo, place, list(found.values()))
+    same = await _unchanged_lfs(bare, repo, location, list(found.values()))
     return [change for path, change in sorted(found.items()) if path not in same]
 
 
@@ -173,12 +173,12 @@ def _mode(files: Root, path: bytes) -> int:
     return LINK if stat.S_ISLNK(mode) else PROGRAM if mode & stat.S_IXUSR else FILE
 
 
-async def _unchanged_lfs(bare: Bare, repo: Repo, place: GitLocation, changes: Sequence[Change]) -> set[str]:
+async def _unchanged_lfs(bare: Bare, repo: Repo, location: GitLocation, changes: Sequence[Change]) -> set[str]:
     """Return LFS files that only look changed: the pointer of the file on disk is the one in HEAD."""
     modified = [change for change in changes if change.kind == "modified" and _is_file(change)]
     if not modified or not repo.lfs.is_directory():
         return set()
-    paths = (await with_filter(bare, place, [raw(change.path) for change in modified])).get("lfs", [])
+    paths = (await with_filter(bare, location, [raw(change.path) for change in modified])).get("lfs", [])
     return {change.path for change in modified if raw(change.path) in paths and _is_same(bare, repo, change)}
 
 
@@ -195,33 +195,33 @@ def _is_same(bare: Bare, repo: Repo, change: Change) -> bool:
 # -- the snapshot --
 
 
-async def _stage(bare: Bare, repo: Repo, place: GitLocation, changes: Sequence[Change]) -> None:
+async def _stage(bare: Bare, repo: Repo, location: GitLocation, changes: Sequence[Change]) -> None:
     gone = b"".join(raw(change.path) + b"\0" for change in changes if change.new is None)
     paths = [raw(change.path) for change in changes if change.new is not None]
     files = [raw(change.path) for change in changes if _is_file(change)]
-    filtered = await with_filter(bare, place, files) if files else {}
+    filtered = await with_filter(bare, location, files) if files else {}
     pointers = filtered.pop("lfs", [])
     for name, needing in filtered.items():
         if {f"filter.{name}.clean", f"filter.{name}.process"} & repo.settings.keys():
             raise BadInput(f"{shown(needing[0])} needs the filter {shown(name)}, which is never run: commit it first")
     if gone:  # by name only: if a link replaced their directory, git refuses to look for them
-        await bare.run("update-index", "--force-remove", "-z", "--stdin", at=place, stdin=gone)
+        await bare.run("update-index", "--force-remove", "-z", "--stdin", at=location, stdin=gone)
     modules = [raw(change.path) for change in changes if change.new is not None and change.new.mode == GITLINK]
-    await _add(bare, repo, place, modules)
-    with tempfile.TemporaryDirectory(dir=place.git_dir) as copied:
+    await _add(bare, repo, location, modules)
+    with tempfile.TemporaryDirectory(dir=location.git_dir) as copied:
         regular = [path for path in paths if path not in pointers and path not in modules]
         _copy_files(repo.files, regular, Root(Path(copied)))
-        await _add(bare, repo, replace(place, work_tree=Path(copied), check=None), regular)
+        await _add(bare, repo, replace(location, work_tree=Path(copied), check=None), regular)
     if pointers:
         records = b"".join(_record(bare, repo, path) for path in pointers)
-        await bare.run("update-index", "--replace", "-z", "--index-info", at=place, stdin=records)
+        await bare.run("update-index", "--replace", "-z", "--index-info", at=location, stdin=records)
 
 
-async def _add(bare: Bare, repo: Repo, place: GitLocation, paths: Sequence[bytes]) -> None:
+async def _add(bare: Bare, repo: Repo, location: GitLocation, paths: Sequence[bytes]) -> None:
     if paths:
         names = b"".join(path + b"\0" for path in paths)
         options = ("--add", "--remove", "--replace", "-z", "--stdin")
-        await bare.run("update-index", *options, at=place, stdin=names, settings=_settings(repo))
+        await bare.run("update-index", *options, at=location, stdin=names, settings=_settings(repo))
 
 
 def _copy_files(source: Root, paths: Sequence[bytes], target: Root) -> None:

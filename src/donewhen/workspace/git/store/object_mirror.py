@@ -157,7 +157,7 @@ def object_directories(common: Root) -> list[Root]:
 
     It covers every list that git reads. A link in place of a list is refused, so git follows none.
     """
-    found = {common.place("objects"): common.below("objects")}
+    found = {common.full_path("objects"): common.below("objects")}
     last = dict(found)
     for _ in range(DEEPEST_ALTERNATES):
         borrowed = {str(path): Root(path) for directory in last.values() for path in _alternates(directory)}
@@ -170,7 +170,7 @@ def _alternates(directory: Root) -> Iterator[Path]:
     """Yield the listed directories. Git versions differ in whether links are resolved before `..`; both count."""
     listed = directory.read("info/alternates", alternates.LONGEST + 1) or b""
     if len(listed) > alternates.LONGEST:
-        where = shown(directory.place("info/alternates"))
+        where = shown(directory.full_path("info/alternates"))
         raise BadInput(f"{where} is larger than {alternates.LONGEST >> 20} MiB")
     for named in alternates.listed_paths(listed):
         path = os.path.join(directory.location, os.fsdecode(named))
@@ -200,7 +200,7 @@ def _link_fan(source: Root, target: Path) -> None:
         with contextlib.suppress(FileNotFoundError), source.directory() as above:
             for name in wanted:
                 with contextlib.suppress(FileNotFoundError):  # packed meanwhile; packs are linked next
-                    _link(above, name, target, source.place(name))
+                    _link(above, name, target, source.full_path(name))
 
 
 def _link_packs(bare: Bare, source: Root) -> None:
@@ -214,7 +214,7 @@ def _link_packs(bare: Bare, source: Root) -> None:
                 if f"{pack}.idx" not in have:
                     with source.directory("pack") as above:
                         for name in [f"{pack}{part}" for part in PACK_PARTS if f"{pack}{part}" in there]:
-                            _link(above, name, target, source.place(f"pack/{name}"))
+                            _link(above, name, target, source.full_path(f"pack/{name}"))
             return
         except FileNotFoundError:
             continue  # a repack replaced it
@@ -224,7 +224,7 @@ def _refuse_links(source: Root, names: Iterable[str]) -> None:
     """Refuse links, also of files that are not mirrored: git reads them when it borrows the directory."""
     for name in names:
         if source.target(f"pack/{name}") is not None:
-            raise LeavesRoot(errno.ELOOP, LINK, source.place(f"pack/{name}"))
+            raise LeavesRoot(errno.ELOOP, LINK, source.full_path(f"pack/{name}"))
 
 
 def _link(above: int, name: str, into: Path, shown: str) -> None:

@@ -28,17 +28,17 @@ async def apply_patch(bare: Bare, tree: str, patch: bytes) -> str:
         raise BadInput("it is empty")
     if len(patch) > LARGEST:
         raise BadInput(f"it is larger than {LARGEST >> 20} MiB")
-    with bare.scratch() as place:
-        await bare.run("read-tree", tree, at=place)
+    with bare.scratch() as location:
+        await bare.run("read-tree", tree, at=location)
         try:
-            await bare.run("apply", "--cached", "--whitespace=nowarn", "-", at=place, stdin=patch)
+            await bare.run("apply", "--cached", "--whitespace=nowarn", "-", at=location, stdin=patch)
         except GitFailed as failed:
             lines = [line.removeprefix("error: ") for line in failed.stderr.splitlines() if line.strip()]
             first_line = lines[0] if lines else "git refuses it"
             if NO_PATCH.search(str(failed)):
                 raise BadInput(f"it is not a patch: {first_line}") from failed
             raise DoesNotApply(first_line) from failed
-        return (await bare.run("write-tree", at=place)).decode().strip()
+        return (await bare.run("write-tree", at=location)).decode().strip()
 
 
 def subject(patch: bytes) -> str:

@@ -32,17 +32,17 @@ async def _ask_git(bare: Bare, repo: Repo, ref: str) -> str:
     head = f"ref: refs/heads/{repo.branch}\n" if repo.branch else f"{repo.head}\n"
     # After `:/`, all text is the search text, so no suffix is possible. Such a search only finds commits.
     expression = ref if ref.startswith(":/") else f"{ref}^{{commit}}"
-    with bare.scratch(head=raw(head)) as place:
+    with bare.scratch(head=raw(head)) as location:
         for name in PSEUDO_REFS:
-            object_mirror.copy_or_remove(repo.git, name, place.git_dir / name)
+            object_mirror.copy_or_remove(repo.git, name, location.git_dir / name)
         for name in refs.table_refs(repo.git).keys() & set(map(raw, PSEUDO_REFS)):
-            (place.git_dir / text(name)).write_bytes(refs.read(repo.git, name) + b"\n")
+            (location.git_dir / text(name)).write_bytes(refs.read(repo.git, name) + b"\n")
         if "@{" in ref:
-            object_mirror.copy_logs(bare, repo, place.git_dir)
+            object_mirror.copy_logs(bare, repo, location.git_dir)
         options = ("rev-parse", "--verify", "--quiet", "--end-of-options")
         upstream = {key: values for key, values in repo.settings.items() if re.fullmatch(UPSTREAM, key)}
         settings = [(key, value) for key, values in upstream.items() for value in values]
-        return (await bare.run(*options, expression, at=place, settings=settings)).decode().strip()
+        return (await bare.run(*options, expression, at=location, settings=settings)).decode().strip()
 
 
 async def merge_base(bare: Bare, one: str, other: str) -> str:

@@ -74,9 +74,9 @@ async def _copy_index(bare: Bare, commit: str, into: Path) -> None:
     if index_of(bare, tree).is_file():
         shutil.copyfile(index_of(bare, tree), into / "index")
         return
-    with bare.scratch() as place:
-        await bare.run("read-tree", tree, at=place)
-        shutil.copyfile(place.index, into / "index")
+    with bare.scratch() as location:
+        await bare.run("read-tree", tree, at=location)
+        shutil.copyfile(location.index, into / "index")
 
 
 # -- history --
@@ -116,8 +116,8 @@ async def _pack(bare: Bare, revisions: list[str], directory: Path) -> list[str]:
 
 
 async def _pack_apart(bare: Bare, revisions: list[str], into: Path) -> None:
-    with bare.scratch() as place:
-        _copy_packs(await _pack(bare, revisions, place.git_dir), place.git_dir, into)
+    with bare.scratch() as location:
+        _copy_packs(await _pack(bare, revisions, location.git_dir), location.git_dir, into)
 
 
 def _copy_packs(names: list[str], directory: Path, into: Path) -> None:

@@ -25,8 +25,8 @@ MODULES = b".git/modules"
 
 
 async def run_unless_blocked(ask: Callable[[], Awaitable[bytes]], check: Callable[[], None]) -> bytes:
-    """Return the output of a git command on files of others. `look` raises if something could block git; git is then
-    stopped."""
+    """Return the output of a git command on files of others. `check` raises if something could block git; git
+    is then stopped."""
     answer = b""
     try:
         async with anyio.create_task_group() as tasks:

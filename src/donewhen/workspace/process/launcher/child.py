@@ -43,12 +43,12 @@ UNSHARED, MAPPED, NOTHING_TO_MAP = b"u", b"m", b"n"
 RUN, RUN_PREWARMED = b"run", b"ahead"
 """To a pre-forked child: what to become. A sandbox started with RUN gets its layers as the last descriptor.
 
-With RUN_AHEAD the mount helper mounts them later.
+With RUN_PREWARMED the mount helper mounts them later.
 """
 START, MOUNT, MOUNTED = b"p", b"h", b"d"
-"""PUT_UP: from a pre-forked child, with its mount table: everything but the tree is mounted.
+"""START: from a pre-forked child, with its mount table: everything but the tree is mounted.
 
-HANG: to the mount helper, with the layers. HUNG: its answer.
+MOUNT: to the mount helper, with the layers. MOUNTED: its answer.
 """
 IS_READY, BECOMES_COMMAND = b"r", b"s"
 """From the first program in the sandbox: it waits for permission; all went well and it becomes the command."""
@@ -68,13 +68,13 @@ class PreforkedChild:
 
     def __init__(self, orders: socket.socket) -> None:
         pipes = Pipes()
-        self.channel, from_warden = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.channel, from_supervisor = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if self.pid == 0:
             # Exec or `_lay_out_descriptors` closes everything else. This end would keep the child's own channel open.
             self.channel.close()
-            _wait_for_orders(from_warden, orders, pipes)
-        from_warden.close()
+            _wait_for_orders(from_supervisor, orders, pipes)
+        from_supervisor.close()
         for fd in (pipes.failures[1], pipes.readiness[1], pipes.complaints[1], pipes.permission[0]):
             os.close(fd)
         self._failures = pipes.failures[0]

@@ -70,7 +70,7 @@ def enter_mounts(namespace: int) -> None:
     _checked(_libc.setns(namespace, CLONE_NEWNS), "setns")
 
 
-def look_as(number: int) -> None:
+def read_as(number: int) -> None:
     """Access files with the rights of this user and group. An id that is not mapped here changes nothing."""
     _libc.setfsgid(number)
     _libc.setfsuid(number)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 ROUND_SECS = 0.02
 """How long one loop round waits for a child to die before it looks for new ones."""
-HANDFUL = 1000
+MOST_REAPED = 1000
 PIPE_BYTES = 1 << 16
-PATIENCE_SECS = 5.0
+KILL_SECS = 5.0
 """A process that is alive after this time cannot be killed: it hangs in the kernel or has another owner."""
 
 
@@ -43,11 +43,11 @@ class Deaths:
     def reap(self) -> dict[int, int]:
         """Reap the children that have ended; return their wait statuses by pid.
 
-        At most HANDFUL at once: if processes fork and exit faster than they are reaped, this would not end.
+        At most MOST_REAPED at once: if processes fork and exit faster than they are reaped, this would not end.
         """
         self._clear()  # first, so that a later death makes it readable again
         ended: dict[int, int] = {}
-        while len(ended) < HANDFUL:
+        while len(ended) < MOST_REAPED:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
@@ -143,27 +143,27 @@ def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        return  # kill_all finds what cannot be killed, after PATIENCE_SECS
+        return  # kill_all finds what cannot be killed, after KILL_SECS
 
 
 def kill_all(deaths: Deaths) -> tuple[int, list[int]]:
-    """Kill and reap all descendants; return how many there were, and those left after PATIENCE_SECS.
+    """Kill and reap all descendants; return how many there were, and those left after KILL_SECS.
 
     Each loop round first kills only the direct children. The children of dead processes become ours, and a walk down
     the tree would give processes that fork and exit time to escape. Deeper descendants are killed when no child dies
     within ROUND_SECS.
     """
     deaths.reap()  # processes that had already ended do not count
-    struck: set[int] = set()
-    give_up = time.monotonic() + PATIENCE_SECS
+    killed: set[int] = set()
+    give_up = time.monotonic() + KILL_SECS
     while has_children():
-        struck.update(kill_groups(children(os.getpid())))
+        killed.update(kill_groups(children(os.getpid())))
         if not deaths.wait(ROUND_SECS):
-            struck.update(kill_groups(descendants(os.getpid())))
+            killed.update(kill_groups(descendants(os.getpid())))
         deaths.reap()
         if time.monotonic() > give_up:
-            return len(struck), descendants(os.getpid())
-    return len(struck), []
+            return len(killed), descendants(os.getpid())
+    return len(killed), []
 
 
 def has_children() -> bool:

@@ -33,7 +33,7 @@ class LimitWatcher:
         self.memory = 0
         self.reserve = 0
         self.disk = ""
-        self.next_look = NEVER
+        self.next_check = NEVER
         self.before = group.enforced()
 
     def begin(self, limits: dict[str, Any]) -> None:
@@ -45,7 +45,7 @@ class LimitWatcher:
         self.reserve = int(limits.get("disk_reserve", 0))
         self.disk = str(limits.get("disk", ""))
         watches = bool(self.processes or self.memory or self.disk)
-        self.next_look = time.monotonic() + PAUSE_SECS if watches else NEVER
+        self.next_check = time.monotonic() + PAUSE_SECS if watches else NEVER
 
     def end(self) -> None:
         """Read the kernel's counters again. Called between two commands, when this delays no command."""
@@ -53,10 +53,10 @@ class LimitWatcher:
 
     def broken(self) -> str:
         """Return which limit is exceeded, as text; empty if none is, or if the next check is not due."""
-        if time.monotonic() < self.next_look:
+        if time.monotonic() < self.next_check:
             return ""
         found = self.stopped_by_kernel() or self._counted() or (self._full_disk() if self.disk else "")
-        self.next_look = time.monotonic() + PAUSE_SECS
+        self.next_check = time.monotonic() + PAUSE_SECS
         return found
 
     def stopped_by_kernel(self) -> str:

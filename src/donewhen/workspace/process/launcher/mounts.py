@@ -3,9 +3,9 @@
 The whole host is read-only from the first step on; only what is mounted here can be writable. Sources are opened
 before the first mount, because later mounts cover them. The steps arrive as data and are done in order:
 
-    {"kind": "tmpfs",   "at": …, "mode": …, "size": bytes}        a separate tmpfs; the first one is the shelf
-    {"kind": "empty",   "at": …, "mode": …}                       an empty directory; all share the size of the shelf
-    {"kind": "still",   "at": …, "sockets": […]}                  a host directory as a snapshot overlay (see below)
+    {"kind": "tmpfs",   "at": …, "mode": …, "size": bytes}        a separate tmpfs; the first one is our own directory
+    {"kind": "empty",   "at": …, "mode": …}                       an empty directory; all share the size of the first
+    {"kind": "snapshot", "at": …, "sockets": […]}                 a host directory as a snapshot overlay (see below)
     {"kind": "blank",   "at": …}                                  a file or socket covered by /dev/null
     {"kind": "devices", "at": …, "shm": bytes}                    a private /dev
     {"kind": "bind",    "at": …, "source": …, "writable": bool}   a path of the host
@@ -50,7 +50,7 @@ NOBODY = 1
 
 
 def mount_view(steps: list[Step], own_directory: str, layers: list[Step]) -> None:
-    """Do every mount. `shelf` is the directory for our own directories and files: the first step's tmpfs, if any."""
+    """Do every mount. `own_directory` is where our own directories and files are: the first step's tmpfs, if any."""
     kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_PRIVATE)
     copied = [_layer(layer) for layer in layers]
     _mount_without_tree(steps, own_directory)
@@ -62,18 +62,18 @@ class MountTarget:
 
     def __init__(self, steps: list[Step], own_directory: str) -> None:
         kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_PRIVATE)
-        self._behind = os.open(OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
+        self._host_mounts = os.open(OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
         kernel.unshare(kernel.CLONE_NEWNS)
         _mount_without_tree(steps, own_directory)
         # Shared, so that later mounts reach the namespaces that are made from this one.
         kernel.mount(b"none", b"/", b"none", kernel.MS_REC | kernel.MS_SHARED)
-        self._here = os.open(OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
+        self._view_mounts = os.open(OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
 
     def mount_tree(self, layers: list[Step]) -> None:
         """Mount the tree here and in every namespace that was made from this one."""
-        kernel.enter_mounts(self._behind)
+        kernel.enter_mounts(self._host_mounts)
         copied = [_layer(layer) for layer in layers]
-        kernel.enter_mounts(self._here)
+        kernel.enter_mounts(self._view_mounts)
         _attach(layers, copied)
 
 
@@ -124,14 +124,14 @@ def _mount_point_within(tree: str, path: str, directory: bool) -> int:
 
 def _mount_without_tree(steps: list[Step], own_directory: str) -> None:
     """Mount the whole view except the tree."""
-    sources = [_open(step) if step["kind"] in ("bind", "still") else -1 for step in steps]
+    sources = [_open(step) if step["kind"] in ("bind", "snapshot") else -1 for step in steps]
     nodes = devices.open_all("/dev")
     kernel.make_read_only(b"/")
     kernel.make_writable(b"/proc")  # bubblewrap writes the map of its own user namespace there
     actions: dict[str, Callable[[Step, int], None]] = {
         "tmpfs": lambda step, _: _tmpfs(step),
         "empty": lambda step, _: _empty(step, own_directory),
-        "still": lambda step, source: _snapshot_overlay(step, source, own_directory),
+        "snapshot": lambda step, source: _snapshot_overlay(step, source, own_directory),
         "blank": lambda step, _: _blank(step),
         "file": lambda step, _: _file(step, own_directory),
         "devices": lambda step, _: devices.make(step["at"], nodes, step["shm"]),
@@ -142,7 +142,7 @@ def _mount_without_tree(steps: list[Step], own_directory: str) -> None:
 
 
 def _open(step: Step) -> int:
-    """Open what a step shows; return -1 for a `still` directory that has disappeared."""
+    """Open what a step shows; return -1 for a `snapshot` directory that has disappeared."""
     try:
         return os.open(_bytes(source(step)), os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -153,7 +153,7 @@ def _open(step: Step) -> int:
 
 def source(step: Step) -> str:
     """Return the host path that a step shows; empty if it shows nothing of the host."""
-    found: str = {"bind": step.get("source"), "still": step["at"]}.get(step["kind"]) or ""
+    found: str = {"bind": step.get("source"), "snapshot": step["at"]}.get(step["kind"]) or ""
     return found
 
 
@@ -194,13 +194,13 @@ def _snapshot_overlay(step: Step, source: int, own_directory: str) -> None:
     flags = kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
     try:
         os.fchdir(source)
-        kernel.look_as(NOBODY)
+        kernel.read_as(NOBODY)
         kernel.mount(b"overlay", _bytes(step["at"]), b"overlay", flags, _bytes(options))
         return
     except OSError:
         pass  # some file systems cannot be a layer, some directories cannot be entered
     finally:
-        kernel.look_as(0)
+        kernel.read_as(0)
         os.chdir("/")
     for path in step["sockets"]:
         _blank({"at": path})

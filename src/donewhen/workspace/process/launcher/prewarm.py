@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Look = tuple[int, int, int] | None
+    HostStamp = tuple[int, int, int] | None
 
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 CHUNK_BYTES = 1 << 20
@@ -39,7 +39,7 @@ class Kind:
         """False with a private network: its listeners for relayed services need a harness that accepts connections."""
         self._sources = [path for path in map(mounts.source, spec["mounts"]) if path]
 
-    def host_stamps(self) -> list[Look]:
+    def host_stamps(self) -> list[HostStamp]:
         """Return device, inode and modification time of each host path that such a sandbox shows.
 
         The sandbox keeps using entries that its first program has looked up. The modification time of the directory
@@ -56,7 +56,7 @@ def text_of(fd: int) -> bytes:
     return os.pread(fd, os.fstat(fd).st_size, 0)
 
 
-def _host_stamp(path: str) -> Look:
+def _host_stamp(path: str) -> HostStamp:
     try:
         status = os.stat(path.encode("utf-8", "surrogateescape"))
     except OSError:
@@ -74,10 +74,10 @@ class PrewarmedSandbox:
         """True once the first program in the sandbox has started and waits."""
         self.has_tree = False
         self.started_at = 0.0
-        self._is_given = False
+        self._has_command = False
         self._layers = -1
         self._mount_table = -1
-        self._seen: list[Look] = []
+        self._stamps: list[HostStamp] = []
         flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
         self._input, self._orders = (os.memfd_create("donewhen", flags) for _ in range(2))
         (out, self._out), (err, self._err) = os.pipe(), os.pipe()
@@ -86,7 +86,7 @@ class PrewarmedSandbox:
     def start(self, layers: int | None = None) -> None:
         """Start the sandbox, with the layers of its tree if they are known already."""
         self.has_tree = layers is not None
-        self._seen = self.kind.host_stamps()
+        self._stamps = self.kind.host_stamps()
         self.started_at = time.monotonic()
         specification, *files = self.kind.fds
         # Reopened, because an earlier reader has moved the shared offset to the end.
@@ -105,15 +105,15 @@ class PrewarmedSandbox:
         elif self.is_ready:
             return False
         poll.register(self.child.channel, 0)  # closed when no process is left that could mount the tree
-        return not poll.poll(0) and self._seen == self.kind.host_stamps()
+        return not poll.poll(0) and self._stamps == self.kind.host_stamps()
 
-    def give(self, layers: int, orders: int, given: int) -> None:
+    def give(self, layers: int, orders: int, stdin: int) -> None:
         """Pass the layers, the orders of the first program and the input. Let it go on as soon as it is ready."""
-        self._is_given = True
+        self._has_command = True
         if not self.has_tree:
             self._layers = os.dup(layers)
         _fill(self._orders, orders)
-        _fill(self._input, given)
+        _fill(self._input, stdin)
         self._forget([*self.outputs, self._mount_table])  # the mount table would keep the tree in use after the end
         if self.is_ready:
             self._continue()
@@ -125,7 +125,7 @@ class PrewarmedSandbox:
         except ConnectionError:
             return False  # it was killed before it received what was sent
         for fd in fds:
-            if not self._is_given:
+            if not self._has_command:
                 self._mount_table = fd
             else:
                 os.close(fd)
@@ -137,7 +137,7 @@ class PrewarmedSandbox:
     def read_ready(self) -> None:
         """Read from the first program in the sandbox that it is ready, or that it is gone."""
         self.is_ready = os.read(self.child.ready, 1) == child.IS_READY
-        if self.is_ready and self._is_given:
+        if self.is_ready and self._has_command:
             self._continue()
 
     def has_become_command(self) -> bool:

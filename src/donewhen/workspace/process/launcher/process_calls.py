@@ -18,11 +18,11 @@ import struct
 NOTIFICATION, ANSWER = 80, "=QqiI"
 RECEIVE, SEND = 0xC0502100, 0xC0182101
 """SECCOMP_IOCTL_NOTIF_RECV and _SEND. Their structures have these sizes on every architecture."""
-GO_ON = 1
+CONTINUE = 1
 FIRST_ARGUMENT = 32
 TARGET_SECOND = {"x86_64": (141, 251), "aarch64": (140, 30)}
 """Call numbers of setpriority and ioprio_set: the first argument says what kind of id the second one is."""
-MOST_WALKS = 10
+MOST_TRIES = 10
 
 
 class ProcessCalls:
@@ -37,7 +37,7 @@ class ProcessCalls:
         try:
             fcntl.ioctl(self.listener, RECEIVE, notification)
             number = _failure(_target(notification))
-            flags = 0 if number else GO_ON
+            flags = 0 if number else CONTINUE
             fcntl.ioctl(
                 self.listener, SEND, struct.pack(ANSWER, *struct.unpack_from("=Q", notification), 0, -number, flags)
             )
@@ -56,7 +56,7 @@ def _target(notification: bytearray) -> int:
 
 def _failure(target: int) -> int:
     """Return the error number for a call on `target`; 0 if the target belongs to the command."""
-    for _ in range(MOST_WALKS):
+    for _ in range(MOST_TRIES):
         parent = _parent(target)
         if parent is None:
             return errno.ESRCH

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NOTE_BYTES = 4096
 """How much of the error messages of bubblewrap itself is kept."""
-LONGEST_NAP_SECS = 3600.0
+LONGEST_WAIT_SECS = 3600.0
 """Upper limit of one wait: the kernel takes its milliseconds as an int."""
 
 
@@ -94,7 +94,7 @@ class SupervisedCommand:
             else:
                 self._handle_process(events, poll)
             if self.child.notes in events:
-                self._take_note(poll)
+                self._read_notes(poll)
             if time.monotonic() >= self.deadline:
                 self.why = "timeout"
                 return
@@ -105,8 +105,8 @@ class SupervisedCommand:
 
     def _wait_ms(self) -> float:
         """Return how many milliseconds to wait until the next deadline or limit check."""
-        left = min(self.deadline, self.watcher.next_look) - time.monotonic()
-        return max(min(left, LONGEST_NAP_SECS), 0) * 1000 + 1
+        left = min(self.deadline, self.watcher.next_check) - time.monotonic()
+        return max(min(left, LONGEST_WAIT_SECS), 0) * 1000 + 1
 
     def _has_ended(self) -> bool:
         """Reap the command and every ended orphan: orphans become our children, so only this process can reap them."""
@@ -139,7 +139,7 @@ class SupervisedCommand:
         if self.calls is not None and self.calls.listener in events:
             self.calls.answer_one()
 
-    def _take_note(self, poll: select.poll) -> None:
+    def _read_notes(self, poll: select.poll) -> None:
         chunk = os.read(self.child.notes, NOTE_BYTES)
         if not chunk:
             poll.unregister(self.child.notes)

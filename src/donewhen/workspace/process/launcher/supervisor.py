@@ -38,9 +38,9 @@ def serve(orders: socket.socket) -> None:
     deaths = kill_tree.Deaths()
     group = cgroup.Group()
     group.join()
-    post = _Supervisor(orders, deaths, limit_watch.LimitWatcher(group))
+    loop = _Supervisor(orders, deaths, limit_watch.LimitWatcher(group))
     try:
-        while post.serve_one():
+        while loop.serve_one():
             pass
     finally:
         kill_tree.kill_all(deaths)
@@ -109,10 +109,10 @@ class _Supervisor:
                 return
             self.sandbox = prewarm.PrewarmedSandbox(self.child, self.kind)
             self.sandbox.start()
-        if not self._is_asked_while_kept(self.sandbox, poll):
+        if not self._has_order_in_time(self.sandbox, poll):
             self._fork_again()
 
-    def _is_asked_while_kept(self, sandbox: prewarm.PrewarmedSandbox, poll: select.poll) -> bool:
+    def _has_order_in_time(self, sandbox: prewarm.PrewarmedSandbox, poll: select.poll) -> bool:
         until = sandbox.started_at + self.keep_secs
         poll.register(self.child.channel, select.POLLIN)
         if not sandbox.is_ready:

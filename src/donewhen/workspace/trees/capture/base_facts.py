@@ -21,7 +21,7 @@ MOST_MEMORY = 2 << 30
 
 
 class LayerFacts:
-    """A layer over its base. Call `ask` first; the other methods use its results."""
+    """A layer over its base. Call `collect` first; the other methods use its results."""
 
     def __init__(self, store: Store, base: Skeleton, layer: LayerListing) -> None:
         self.bare = store.bare
@@ -32,13 +32,13 @@ class LayerFacts:
         """The entries of those base directories that the layer touches."""
         self._ignored: set[bytes] = set()
 
-    async def ask(self, place: GitLocation) -> None:
+    async def collect(self, location: GitLocation) -> None:
         """Find out what is ignored and what the base has, then read the new directories that count."""
-        place.index.write_bytes(index_content(self.rules(), self.bare.object_format))
+        location.index.write_bytes(index_content(self.rules(), self.bare.object_format))
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._read_trees)
-                tasks.start_soon(self._read_ignored, place)
+                tasks.start_soon(self._read_ignored, location)
         except ExceptionGroup as group:
             raise group.exceptions[0] from group
         read_layer.enter(self.layer, self._may_enter)
@@ -54,7 +54,7 @@ class LayerFacts:
         entry = self.trees.get(directory, {}).get(name)
         return entry if entry is not None and entry.mode != TREE else None
 
-    def counting(self) -> Iterator[tuple[bytes, LayerItem]]:
+    def candidate_items(self) -> Iterator[tuple[bytes, LayerItem]]:
         """Yield the layer's part of the candidate: paths of the base, and new ones that are not ignored."""
         for path, item in self.layer.items():
             if item.kind != "gone" and (self.in_base(path) is not None or not self._is_ignored(path)):
@@ -63,7 +63,7 @@ class LayerFacts:
     def links(self) -> dict[bytes, bytes]:
         """Return every link of the candidate with its target."""
         kept = {path: target for path, target in self.base.links.items() if self.layer.is_unchanged(path)}
-        return kept | {path: item.target for path, item in self.counting() if item.kind == "link"}
+        return kept | {path: item.target for path, item in self.candidate_items() if item.kind == "link"}
 
     async def _read_trees(self) -> None:
         touched = [directory for directory in self.layer.listing if directory in self.base.directories]
@@ -71,8 +71,8 @@ class LayerFacts:
         for directory, content in zip(touched, contents, strict=True):
             self.trees[directory] = tree_entries(content, self.bare.object_format)
 
-    async def _read_ignored(self, place: GitLocation) -> None:
-        records = (await self.bare.run(*STATUS, at=place, memory=MOST_MEMORY)).split(b"\0")
+    async def _read_ignored(self, location: GitLocation) -> None:
+        records = (await self.bare.run(*STATUS, at=location, memory=MOST_MEMORY)).split(b"\0")
         self._ignored = {record[3:].rstrip(b"/") for record in records if record.startswith(b"!! ")}
 
     def refuse_traps(self) -> None:

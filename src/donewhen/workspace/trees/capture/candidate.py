@@ -24,12 +24,12 @@ async def capture(store: Store, base: Skeleton, layer: LayerListing) -> Candidat
     """Return the candidate of a layer over this base, or raise CandidateRefused."""
     if layer.is_empty():
         return Candidate(base.tree, (), ())
-    known = LayerFacts(store, base, layer)
-    with store.bare.scratch(layer.root.location, check=known.refuse_traps) as place:
+    facts = LayerFacts(store, base, layer)
+    with store.bare.scratch(layer.root.location, check=facts.refuse_traps) as location:
         refusals.refuse(_wrong_rules(layer))
-        await known.ask(place)
-        refusals.refuse((*_wrong_rules(layer), *_offences(known)))
-        recorded = await store_candidate(known, place)
+        await facts.collect(location)
+        refusals.refuse((*_wrong_rules(layer), *_offences(facts)))
+        recorded = await store_candidate(facts, location)
     changes = recorded.changes
     if changes is None:
         changes = tuple(await store.diff(base.tree, recorded.tree))
@@ -42,20 +42,20 @@ def _wrong_rules(layer: LayerListing) -> Iterator[tuple[bytes, str]]:
         yield path, refusals.wrong_rules(path, item.kind, item.size)
 
 
-def _offences(known: LayerFacts) -> Iterator[tuple[bytes, str]]:
+def _offences(facts: LayerFacts) -> Iterator[tuple[bytes, str]]:
     total = 0
-    for path, item in known.counting():
+    for path, item in facts.candidate_items():
         total += item.size
         too_much = "makes the change too large" if total > refusals.LARGEST_SUM else ""
-        yield path, _wrong_item(known, path, item) or too_much
-    yield from refusals.wrong_links(known.base.links, known.links())
+        yield path, _wrong_item(facts, path, item) or too_much
+    yield from refusals.wrong_links(facts.base.links, facts.links())
 
 
-def _wrong_item(known: LayerFacts, path: bytes, item: LayerItem) -> str:
-    if known.in_base(path) is None and (why := refusals.wrong_name(path)):
+def _wrong_item(facts: LayerFacts, path: bytes, item: LayerItem) -> str:
+    if facts.in_base(path) is None and (why := refusals.wrong_name(path)):
         return why
     if item.kind == "directory":
         return ""
-    if any((entry := known.in_base(above)) and entry.mode == GITLINK for above in parents(path)):
+    if any((entry := facts.in_base(above)) and entry.mode == GITLINK for above in parents(path)):
         return "lies in a submodule, which cannot be changed from here"
     return refusals.wrong_file(path, item.kind, item.size)

@@ -82,7 +82,7 @@ class LayerListing:
     def is_unchanged(self, path: bytes) -> bool:
         """Return True if a path of the base is unchanged."""
         above = [directory for directory in parents(path) if directory]
-        replaced = any((item := self.at(place)) and item.kind != "directory" for place in above)
+        replaced = any((item := self.at(directory)) and item.kind != "directory" for directory in above)
         return self.at(path) is None and not replaced and not self.opaque.intersection(above)
 
     def is_hiding(self, directory: bytes) -> bool:
@@ -94,25 +94,25 @@ def join(directory: bytes, name: bytes) -> bytes:
     return directory + b"/" + name if directory else name
 
 
-def read_upper(upper: Path, known: Collection[bytes]) -> LayerListing:
-    """Read the upper directory of an overlay whose base has the directories `known`."""
+def read_upper(upper: Path, base_directories: Collection[bytes]) -> LayerListing:
+    """Read the upper directory of an overlay whose base has these directories."""
     layer = LayerListing(Root(upper), overlay=True)
     waiting = [b""]
     while waiting:
-        waiting += _read(layer, waiting.pop(), known)
+        waiting += _read(layer, waiting.pop(), base_directories)
     return layer
 
 
-def enter(layer: LayerListing, may: Callable[[bytes], bool]) -> None:
-    """Read the new directories, as far as `may` allows."""
-    waiting = [directory for directory in layer.unseen if may(directory)]
+def enter(layer: LayerListing, may_enter: Callable[[bytes], bool]) -> None:
+    """Read the new directories, as far as `may_enter` allows."""
+    waiting = [directory for directory in layer.unseen if may_enter(directory)]
     while waiting:
         layer.unseen = []
         _read(layer, waiting.pop(), ())
-        waiting += [directory for directory in layer.unseen if may(directory)]
+        waiting += [directory for directory in layer.unseen if may_enter(directory)]
 
 
-def _read(layer: LayerListing, directory: bytes, known: Collection[bytes]) -> list[bytes]:
+def _read(layer: LayerListing, directory: bytes, base_directories: Collection[bytes]) -> list[bytes]:
     """Read one directory. Return the directories in it that the base has too."""
     names = layer.listing.setdefault(directory, {})
     stamps = layer.seen.setdefault(directory, {}) if layer.overlay else {}
@@ -128,8 +128,8 @@ def _read(layer: LayerListing, directory: bytes, known: Collection[bytes]) -> li
                 stamps[name] = stamp_of(status)
                 names[name] = item = _item(fd, name, status, layer.overlay)
                 if item.kind == "directory":
-                    (found if path in known else layer.unseen).append(path)
-                    if path in known and is_opaque(layer.root, path):
+                    (found if path in base_directories else layer.unseen).append(path)
+                    if path in base_directories and is_opaque(layer.root, path):
                         layer.opaque.add(path)
     except OSError:
         above, _, name = directory.rpartition(b"/")
@@ -209,13 +209,13 @@ def take_stamp(directory: Path) -> Stamp:
                 if stat.S_ISDIR(status.st_mode):
                     waiting.append(path)
                 else:
-                    vouched = status.st_ctime_ns if status.st_ctime_ns < limit else 0
-                    files[path] = (status.st_ino, vouched, status.st_size)
+                    trusted_ns = status.st_ctime_ns if status.st_ctime_ns < limit else 0
+                    files[path] = (status.st_ino, trusted_ns, status.st_size)
     return Stamp(files)
 
 
-def read_copy(directory: Path, stamp: Stamp, known: Collection[bytes]) -> LayerListing:
-    """Read a full copy of a base that has the directories `known`, as the layer that its changes would have made."""
+def read_copy(directory: Path, stamp: Stamp, base_directories: Collection[bytes]) -> LayerListing:
+    """Read a full copy of a base that has these directories, as the layer that its changes would have made."""
     seen: set[bytes] = set()
 
     def unchanged(path: bytes, status: os.stat_result) -> bool:
@@ -225,27 +225,27 @@ def read_copy(directory: Path, stamp: Stamp, known: Collection[bytes]) -> LayerL
     layer = LayerListing(Root(directory), overlay=False, unchanged=unchanged)
     waiting = [b""]
     while waiting:
-        waiting += _read(layer, waiting.pop(), known)
+        waiting += _read(layer, waiting.pop(), base_directories)
     for path in (path for path in stamp.files if path not in seen):
-        _add_deleted(layer, path, seen, known)
-    _leave_out_untouched(layer, known)
+        _add_deleted(layer, path, seen, base_directories)
+    _leave_out_untouched(layer, base_directories)
     return layer
 
 
-def _add_deleted(layer: LayerListing, path: bytes, seen: set[bytes], known: Collection[bytes]) -> None:
+def _add_deleted(layer: LayerListing, path: bytes, seen: set[bytes], base_directories: Collection[bytes]) -> None:
     """Record that a path is deleted, by the topmost directory that was deleted with it."""
     for above in parents(path):
-        if above in layer.listing and (not above or above in known):
+        if above in layer.listing and (not above or above in base_directories):
             if path not in seen:
                 layer.listing[above][path.rpartition(b"/")[2]] = LayerItem("gone")
             return
         path = above
 
 
-def _leave_out_untouched(layer: LayerListing, known: Collection[bytes]) -> None:
+def _leave_out_untouched(layer: LayerListing, base_directories: Collection[bytes]) -> None:
     """Remove the directories of the base in which nothing changed."""
     for directory in sorted(layer.listing, key=len, reverse=True):
-        if directory and directory in known and not layer.listing[directory]:
+        if directory and directory in base_directories and not layer.listing[directory]:
             del layer.listing[directory]
             above, _, name = directory.rpartition(b"/")
             del layer.listing[above][name]

@@ -19,13 +19,13 @@ from donewhen.workspace.trees.capture.read_layer import is_opaque
 from donewhen.workspace.trees.capture.refusals import CandidateRefused
 from donewhen.workspace.trees.capture.write_layer import all_changes, deleted_paths, write_files, write_layer, write_new
 
-Look = Callable[[], Awaitable[Candidate]]
+Capture = Callable[[], Awaitable[Candidate]]
 """A function that captures the tree as it is now."""
 
 
-async def restore_layer(store: Store, base_tree: str, tree: str, upper: Path, look: Look) -> None:
+async def restore_layer(store: Store, base_tree: str, tree: str, upper: Path, capture_now: Capture) -> None:
     """Make the upper directory of an overlay over `base_tree` show `tree` again."""
-    now = await _tree(look)
+    now = await _tree(capture_now)
     if now == tree:
         return
     if now:
@@ -34,7 +34,7 @@ async def restore_layer(store: Store, base_tree: str, tree: str, upper: Path, lo
         with contextlib.suppress(OSError):  # obstacles are removed below
             _remove_extra(Root(upper), changes, added)
             await write_new(store, now, changes, upper)
-            if await _tree(look) == tree:
+            if await _tree(capture_now) == tree:
                 return
     for name in os.listdir(upper):
         if name != ".git":
@@ -42,9 +42,9 @@ async def restore_layer(store: Store, base_tree: str, tree: str, upper: Path, lo
     await write_layer(store, base_tree, tree, upper)
 
 
-async def restore_copy(store: Store, tree: str, directory: Path, look: Look) -> None:
+async def restore_copy(store: Store, tree: str, directory: Path, capture_now: Capture) -> None:
     """Make a full copy hold the files of `tree` again."""
-    now = await _tree(look)
+    now = await _tree(capture_now)
     if now == tree:
         return
     if not now:
@@ -52,9 +52,9 @@ async def restore_copy(store: Store, tree: str, directory: Path, look: Look) -> 
     await write_files(store, now, tree, directory)
 
 
-async def _tree(look: Look) -> str:
+async def _tree(capture_now: Capture) -> str:
     try:
-        return (await look()).tree
+        return (await capture_now()).tree
     except CandidateRefused:
         return ""
 

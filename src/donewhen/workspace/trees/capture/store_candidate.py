@@ -34,27 +34,29 @@ class Recorded:
     """None if a whole directory was deleted or replaced: only git can list its content."""
 
 
-async def store_candidate(known: LayerFacts, place: GitLocation) -> Recorded:
+async def store_candidate(facts: LayerFacts, location: GitLocation) -> Recorded:
     """Store the candidate."""
-    paths = {path: item for path, item in known.counting() if item.kind in ("file", "link")}
-    held = {item.path: item for item in known.rules()}
+    paths = {path: item for path, item in facts.candidate_items() if item.kind in ("file", "link")}
+    index_entries = {item.path: item for item in facts.rules()}
     for path in paths:
-        entry = known.in_base(path)
+        entry = facts.in_base(path)
         if entry is not None and entry.mode in (FILE, PROGRAM):
-            held[path] = IndexEntry(path, entry)  # whether git converts line ends depends on what was there before
-    place.index.write_bytes(index_content(held.values(), known.bare.object_format))
-    pointers = await _store_lfs(known, place, paths)
-    await _update_index(known, place, [path for path in paths if path not in pointers])
-    stored = entries(place.index.read_bytes(), known.bare.object_format)
-    built = _trees(known, {path: pointers.get(path) or stored[path] for path in paths})
-    return Recorded(_tree_id(known, b"", built[b""]), _changes(known, built))
+            index_entries[path] = IndexEntry(
+                path, entry
+            )  # whether git converts line ends depends on what was there before
+    location.index.write_bytes(index_content(index_entries.values(), facts.bare.object_format))
+    pointers = await _store_lfs(facts, location, paths)
+    await _update_index(facts, location, [path for path in paths if path not in pointers])
+    stored = entries(location.index.read_bytes(), facts.bare.object_format)
+    built = _trees(facts, {path: pointers.get(path) or stored[path] for path in paths})
+    return Recorded(_tree_id(facts, b"", built[b""]), _changes(facts, built))
 
 
-async def _update_index(known: LayerFacts, place: GitLocation, paths: list[bytes]) -> None:
+async def _update_index(facts: LayerFacts, location: GitLocation, paths: list[bytes]) -> None:
     names = b"".join(path + b"\0" for path in paths)
     try:
         if names:
-            await known.bare.run("update-index", "--add", "-z", "--stdin", at=place, stdin=names)
+            await facts.bare.run("update-index", "--add", "-z", "--stdin", at=location, stdin=names)
     except GitFailed as error:
         named = [path for path in paths if f"'{text(path)}'" in error.stderr]
         if not named:
@@ -62,47 +64,47 @@ async def _update_index(known: LayerFacts, place: GitLocation, paths: list[bytes
         raise CandidateRefused([(named[0], f"cannot be stored: {error}")]) from error
 
 
-async def _store_lfs(known: LayerFacts, place: GitLocation, paths: dict[bytes, LayerItem]) -> dict[bytes, TreeEntry]:
+async def _store_lfs(facts: LayerFacts, location: GitLocation, paths: dict[bytes, LayerItem]) -> dict[bytes, TreeEntry]:
     """Return pointer entries for files that belong to LFS. Their content is stored separately."""
-    if not known.base.lfs and not any(path.endswith(b".gitattributes") for path in paths):
+    if not facts.base.lfs and not any(path.endswith(b".gitattributes") for path in paths):
         return {}
     files = [path for path, item in paths.items() if item.kind == "file"]
-    found = (await with_filter(known.bare, place, files)).get("lfs", []) if files else []
-    return {path: await anyio.to_thread.run_sync(_pointer, known, path, paths[path]) for path in found}
+    found = (await with_filter(facts.bare, location, files)).get("lfs", []) if files else []
+    return {path: await anyio.to_thread.run_sync(_pointer, facts, path, paths[path]) for path in found}
 
 
-def _pointer(known: LayerFacts, path: bytes, item: LayerItem) -> TreeEntry:
-    content = lfs.store_content(known.layer.root, path, known.lfs_places)
-    return TreeEntry(PROGRAM if item.program else FILE, known.bare.write("blob", content))
+def _pointer(facts: LayerFacts, path: bytes, item: LayerItem) -> TreeEntry:
+    content = lfs.store_content(facts.layer.root, path, facts.lfs_places)
+    return TreeEntry(PROGRAM if item.program else FILE, facts.bare.write("blob", content))
 
 
-def _trees(known: LayerFacts, recorded: dict[bytes, TreeEntry]) -> dict[bytes, Entries]:
+def _trees(facts: LayerFacts, recorded: dict[bytes, TreeEntry]) -> dict[bytes, Entries]:
     """Return the current entries of the directories that the layer touches. Store the nested ones."""
-    layer = known.layer
+    layer = facts.layer
     built: dict[bytes, Entries] = {}
     for directory in sorted(layer.listing, key=lambda path: (-path.count(b"/"), path == b"")):
-        now = {} if layer.is_hiding(directory) else dict(known.trees.get(directory, {}))
+        now = {} if layer.is_hiding(directory) else dict(facts.trees.get(directory, {}))
         for name, item in layer.listing[directory].items():
             path = join(directory, name)
             now.pop(name, None)  # hides what the base has there
-            entry = _directory(known, path, built) if item.kind == "directory" else recorded.get(path)
+            entry = _directory(facts, path, built) if item.kind == "directory" else recorded.get(path)
             if entry is not None:
                 now[name] = entry
         built[directory] = now
     return built
 
 
-def _directory(known: LayerFacts, path: bytes, built: dict[bytes, Entries]) -> TreeEntry | None:
-    before = known.in_base(path)
+def _directory(facts: LayerFacts, path: bytes, built: dict[bytes, Entries]) -> TreeEntry | None:
+    before = facts.in_base(path)
     if before is not None and before.mode == GITLINK:
         return before
-    return TreeEntry(TREE, _tree_id(known, path, built[path])) if built.get(path) else None
+    return TreeEntry(TREE, _tree_id(facts, path, built[path])) if built.get(path) else None
 
 
-def _changes(known: LayerFacts, built: dict[bytes, Entries]) -> tuple[Change, ...] | None:
+def _changes(facts: LayerFacts, built: dict[bytes, Entries]) -> tuple[Change, ...] | None:
     found: dict[bytes, Change] = {}
     for directory, now in built.items():
-        before = known.trees.get(directory, {})
+        before = facts.trees.get(directory, {})
         for name in before.keys() | now.keys():
             old, new = before.get(name), now.get(name)
             if old is not None and old.mode == TREE:
@@ -117,7 +119,7 @@ def _changes(known: LayerFacts, built: dict[bytes, Entries]) -> tuple[Change, ..
     return tuple(found[path] for path in sorted(found))
 
 
-def _tree_id(known: LayerFacts, directory: bytes, now: Entries) -> str:
-    if now == known.trees.get(directory):
-        return known.base.directories[directory]
-    return known.bare.write("tree", tree_content(now))
+def _tree_id(facts: LayerFacts, directory: bytes, now: Entries) -> str:
+    if now == facts.trees.get(directory):
+        return facts.base.directories[directory]
+    return facts.bare.write("tree", tree_content(now))

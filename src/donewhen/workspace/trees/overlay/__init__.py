@@ -21,13 +21,13 @@ from donewhen.workspace.trees.capture.refusals import is_dot_git
 from donewhen.workspace.trees.overlay import write as writing
 from donewhen.workspace.trees.overlay.directory import Kind, kind_of
 from donewhen.workspace.trees.overlay.problems import (
-    Closed,
+    AccessDenied,
     FileProblem,
     IsDirectory,
     NotDirectory,
     NotFile,
+    NotFound,
     NotText,
-    NotThere,
     OutsideTree,
     TooBig,
     as_file_problem,
@@ -36,15 +36,15 @@ from donewhen.workspace.trees.overlay.resolve import Enter, Mount, Parts, PathEn
 from donewhen.workspace.trees.trees import SHARED_FILE, Tree, Trees
 
 __all__ = [
-    "Closed",
+    "AccessDenied",
     "FileProblem",
     "FileStatus",
     "Files",
     "IsDirectory",
     "NotDirectory",
     "NotFile",
+    "NotFound",
     "NotText",
-    "NotThere",
     "OutsideTree",
     "PathEntry",
     "TooBig",
@@ -78,7 +78,7 @@ class Files:
             _share(trees.repo.files.below(path), path, tree.directory / "shares" / str(number))
             for number, path in enumerate(tree.facts.shares)
         )
-        return cls(View(tree.place.root, [whole, *shares]))
+        return cls(View(tree.sandbox_tree.root, [whole, *shares]))
 
     def stat(self, path: str) -> FileStatus:
         """Return the status of a path, following links."""
@@ -146,7 +146,7 @@ class Files:
                 _require_file(path, before)
             mode = NEW_FILE if before is None else stat.S_IMODE(before.st_mode) & 0o777
             mount = self._view.mount(parts)
-            writing.write(mount, mount.place(parts), content, mode)
+            writing.write(mount, mount.path_in_layers(parts), content, mode)
         return before is None
 
     def _require_writable(self, path: str, parts: Parts) -> None:
@@ -170,7 +170,7 @@ class Files:
         with as_file_problem(path):
             found = self._view.status(parts)
         if found is None:
-            raise NotThere(f"{path} does not exist")
+            raise NotFound(f"{path} does not exist")
         return found
 
 

@@ -31,8 +31,8 @@ class Directory:
     def at(cls, layers: Sequence[Root], overlay: bool) -> "Directory":
         opened = cls([], overlay)
         try:
-            for place in layers:
-                opened.layers.append(place.open_directory())
+            for layer in layers:
+                opened.layers.append(layer.open_directory())
         except OSError:
             opened.close()
             raise

@@ -11,7 +11,7 @@ class FileProblem(DonewhenError):
     """Any problem with a path or with what is there."""
 
 
-class NotThere(FileProblem):
+class NotFound(FileProblem):
     """The path does not exist."""
 
 
@@ -31,7 +31,7 @@ class NotFile(FileProblem):
     """The path is a device, a pipe or a socket."""
 
 
-class Closed(FileProblem):
+class AccessDenied(FileProblem):
     """The permissions forbid the access."""
 
 
@@ -46,11 +46,11 @@ class TooBig(FileProblem):
 
 
 BY_NUMBER: dict[int, type[FileProblem]] = {
-    errno.ENOENT: NotThere,
+    errno.ENOENT: NotFound,
     errno.ENOTDIR: NotDirectory,
     errno.EISDIR: IsDirectory,
-    errno.EACCES: Closed,
-    errno.EPERM: Closed,
+    errno.EACCES: AccessDenied,
+    errno.EPERM: AccessDenied,
     errno.ENXIO: NotFile,
 }
 

@@ -14,10 +14,10 @@ from typing import BinaryIO
 from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.trees.overlay.directory import Directory, Kind, kind_of
-from donewhen.workspace.trees.overlay.problems import NotThere, OutsideTree, as_file_problem
+from donewhen.workspace.trees.overlay.problems import NotFound, OutsideTree, as_file_problem
 
 MOST_HOPS = 40
-LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that do not stand for a byte."""
 
 Parts = tuple[str, ...]
@@ -44,15 +44,15 @@ class Mount:
     inner: Parts = ()
     """The path in the layers that appears at `at`: a shared file is stored in its own directory."""
 
-    def place(self, parts: Parts) -> Parts:
+    def path_in_layers(self, parts: Parts) -> Parts:
         """Return a path of the tree as a path in the layers."""
         return (*self.inner, *parts[len(self.at) :])
 
     @contextlib.contextmanager
-    def directory_at(self, place: Parts) -> Generator[Directory]:
+    def directory_at(self, inner_path: Parts) -> Generator[Directory]:
         here = Directory.at(self.layers, self.overlay)
         try:
-            for part in place:
+            for part in inner_path:
                 inner = here.below(part)
                 here.close()
                 here = inner
@@ -72,14 +72,14 @@ class View:
     def mount(self, parts: Parts) -> Mount:
         return next(mount for mount in self._mounts if parts[: len(mount.at)] == mount.at)
 
-    def parts(self, path: str, who: str = "") -> Parts:
-        """Return the names of a path below the root. `who` names the path in the error message if it is outside."""
-        if "\0" in path or LONE.search(path):
-            raise NotThere(f"{path!r} is not a valid path")
+    def parts(self, path: str, label: str = "") -> Parts:
+        """Return the names of a path below the root. `label` names the path in the error message if it is outside."""
+        if "\0" in path or LONE_SURROGATE.search(path):
+            raise NotFound(f"{path!r} is not a valid path")
         if path.startswith("/"):
             inside = os.path.normpath(path).replace("//", "/") + "/"
             if not inside.startswith(f"{self.root}/"):
-                raise OutsideTree(f"{who or path} is outside {self.root}; paths are relative to it")
+                raise OutsideTree(f"{label or path} is outside {self.root}; paths are relative to it")
             path = inside[len(self.root) :]
         return tuple(part for part in path.split("/") if part not in ("", "."))
 
@@ -104,7 +104,7 @@ class View:
                 continue
             hops += 1
             if hops > MOST_HOPS:
-                raise NotThere(f"{path} is a broken link")
+                raise NotFound(f"{path} is a broken link")
             here.pop()
             if link.startswith("/"):
                 here.clear()
@@ -114,33 +114,33 @@ class View:
     def status(self, parts: Parts) -> os.stat_result | None:
         """Return the status of a path, no link followed; None if nothing is there or a parent is not a directory."""
         mount = self.mount(parts)
-        place = mount.place(parts)
-        if not place:
+        inner_path = mount.path_in_layers(parts)
+        if not inner_path:
             return mount.layers[0].status()
         try:
-            with mount.directory_at(place[:-1]) as directory:
-                return directory.status(place[-1])
+            with mount.directory_at(inner_path[:-1]) as directory:
+                return directory.status(inner_path[-1])
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def target(self, parts: Parts) -> str:
         """Return the target of the link at a path."""
         mount = self.mount(parts)
-        *above, name = mount.place(parts)
+        *above, name = mount.path_in_layers(parts)
         with mount.directory_at(tuple(above)) as directory:
             return directory.target(name)
 
     def file(self, parts: Parts) -> BinaryIO:
         """Open the file at a path for reading."""
         mount = self.mount(parts)
-        *above, name = mount.place(parts)
+        *above, name = mount.path_in_layers(parts)
         with mount.directory_at(tuple(above)) as directory:
             return directory.open(name)
 
     @contextlib.contextmanager
     def directory(self, parts: Parts) -> Generator[Directory]:
         mount = self.mount(parts)
-        with mount.directory_at(mount.place(parts)) as directory:
+        with mount.directory_at(mount.path_in_layers(parts)) as directory:
             yield directory
 
     def entries(self, parts: Parts, directory: Directory) -> list[PathEntry]:

@@ -14,21 +14,21 @@ from donewhen.workspace.trees.overlay.directory import INTO, is_whiteout
 from donewhen.workspace.trees.overlay.resolve import Mount, Parts
 
 
-def write(mount: Mount, place: Parts, content: bytes, mode: int) -> None:
+def write(mount: Mount, inner_path: Parts, content: bytes, mode: int) -> None:
     """Create or replace a file atomically."""
-    with _top_directory(mount, place[:-1]) as above, _new_file(mount, content, mode) as (staging, temporary):
-        os.replace(temporary, place[-1], src_dir_fd=staging, dst_dir_fd=above)
+    with _top_directory(mount, inner_path[:-1]) as above, _new_file(mount, content, mode) as (staging, temporary):
+        os.replace(temporary, inner_path[-1], src_dir_fd=staging, dst_dir_fd=above)
 
 
 @contextlib.contextmanager
-def _top_directory(mount: Mount, place: Parts) -> Generator[int]:
+def _top_directory(mount: Mount, inner_path: Parts) -> Generator[int]:
     """Open a directory in the topmost layer. Create it with the mode of the layers beneath if it is missing."""
     here = mount.layers[0].open_directory()
     try:
-        for number, part in enumerate(place, 1):
+        for number, part in enumerate(inner_path, 1):
             found = _status(here, part)
             if found is None or (mount.overlay and is_whiteout(found)):
-                _make(mount, here, place[:number], covers=found is not None)
+                _make(mount, here, inner_path[:number], covers=found is not None)
             inner = os.open(part, INTO, dir_fd=here)
             os.close(here)
             here = inner
@@ -44,9 +44,9 @@ def _status(directory: int, name: str) -> os.stat_result | None:
         return None
 
 
-def _make(mount: Mount, above: int, place: Parts, covers: bool) -> None:
+def _make(mount: Mount, above: int, inner_path: Parts, covers: bool) -> None:
     """Create a directory that is complete when it appears. Over a whiteout it is opaque, so it hides lower layers."""
-    name, temporary = place[-1], _fresh_name()
+    name, temporary = inner_path[-1], _fresh_name()
     staging = os.open(mount.staging, INTO)
     try:
         os.mkdir(temporary, 0o700, dir_fd=staging)
@@ -54,7 +54,7 @@ def _make(mount: Mount, above: int, place: Parts, covers: bool) -> None:
         try:
             if covers:
                 os.setxattr(made, OPAQUE, b"y")
-            os.fchmod(made, 0o755 if covers else _mode_beneath(mount, place))
+            os.fchmod(made, 0o755 if covers else _mode_beneath(mount, inner_path))
         finally:
             os.close(made)
         if covers:
@@ -64,9 +64,9 @@ def _make(mount: Mount, above: int, place: Parts, covers: bool) -> None:
         os.close(staging)
 
 
-def _mode_beneath(mount: Mount, place: Parts) -> int:
+def _mode_beneath(mount: Mount, inner_path: Parts) -> int:
     try:
-        with mount.directory_at(place) as directory:
+        with mount.directory_at(inner_path) as directory:
             return stat.S_IMODE(os.fstat(directory.layers[0]).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return 0o755
