@@ -139,7 +139,8 @@ def root(tmp_path: Path) -> Path:
 
 def refused(file: Path, *arguments: str, cwd: Path) -> None:
     answer = donewhen(*arguments, cwd=cwd, timeout=60)
-    assert (answer.code, answer.out) == (2, "")
+    assert answer.code == 2
+    assert answer.out in ("", "preparing\n")  # the latter on a busy machine
     assert str(file) in answer.one_line
 
 
