@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tiers import examples, left_out
 
@@ -18,7 +18,10 @@ CALLERS_HOME = Path(os.environ.get("HOME") or Path.home())
 """Read at import, before a test gets its own home."""
 
 
-settings.register_profile("tier", settings(), max_examples=examples(100))
+# A busy machine is not a fault: no limits on time.
+settings.register_profile(
+    "tier", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("tier")
 
 collect_ignore = [] if os.environ.get("DONEWHEN_REAL_AGENTS") else ["real_agents"]

@@ -179,7 +179,7 @@ objects = st.dictionaries(st.text(min_size=1, max_size=6), json_values, min_size
 broken_json = st.text(alphabet='{}[]":, \n\\verdict1\ud800\0', max_size=80)
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(st.text() | broken_json | objects.map(json.dumps))
 def test_any_text_gives_an_object_or_lines_with_the_reasons(reply: str) -> None:
     for wanted in ([], ["verdict"]):
@@ -190,14 +190,14 @@ def test_any_text_gives_an_object_or_lines_with_the_reasons(reply: str) -> None:
             assert all(issue.isprintable() for issue in unreadable.issues)
 
 
-@settings(deadline=None, max_examples=examples(100))
+@settings(max_examples=examples(100))
 @given(objects, st.text(alphabet="words {}\n`:[]", max_size=30))
 def test_prose_with_braces_around_an_object_is_ignored(told: dict[str, Any], words: str) -> None:
     found = object_in(f"{words}\n```json\n{json.dumps(told)}\n```\n{words}")
     assert json.dumps(found) == json.dumps(object_in(json.dumps(told)))
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
 def test_cleaned_text_can_be_stored_and_cleaning_it_again_changes_nothing(told: str) -> None:
     assert cleaned(cleaned(told)) == cleaned(told)

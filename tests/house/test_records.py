@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field, fields, replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.records import frozen
@@ -44,7 +44,6 @@ class Expected:
 values = st.tuples(st.integers(0, 2), st.lists(st.integers(0, 2), max_size=2).map(tuple), st.text(max_size=1))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(values, values)
 def test_records_are_equal_and_hashed_and_shown_as_frozen_dataclasses_are(
     one: tuple[int, tuple[int, ...], str], other: tuple[int, tuple[int, ...], str]

@@ -40,7 +40,6 @@ def test_every_family_of_proofs_and_nearly_every_file_is_in_the_sample() -> None
 
 
 def test_without_the_makefile_all_tests_run() -> None:
-    assert tiers.EVERYTHING or os.environ.get("DONEWHEN_TESTS") == "sample"
     assert collected("", CHEATS)[CHEATS] > 4 * collected("sample", CHEATS)[CHEATS]
 
 

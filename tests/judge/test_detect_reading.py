@@ -219,7 +219,7 @@ FRAGMENTS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.sampled_from(MANIFESTS), st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=6), max_size=6

@@ -30,14 +30,14 @@ def in_pieces(path: str, file: Path, content: bytes) -> bool:
     return look(file, PIECE)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS)
 def test_a_go_test_read_in_chunks_is_judged_as_the_whole_text(file: Path, text: str) -> None:
     content = text.encode("utf-8", "surrogatepass")
     assert in_pieces("a_test.go", file, content) == (not accepted_part("a_test.go", None, content, ()).none)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS)
 def test_a_python_test_accepted_in_chunks_is_accepted_as_a_whole(file: Path, text: str) -> None:
     content = text.encode("utf-8", "surrogatepass")
@@ -45,7 +45,7 @@ def test_a_python_test_accepted_in_chunks_is_accepted_as_a_whole(file: Path, tex
         assert not accepted_part("test_a.py", None, content, ()).none
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS)
 def test_a_python_test_without_plugins_and_encoding_is_accepted_in_chunks(file: Path, text: str) -> None:
     plain = text.replace("pytest_plugin", "pytest-plugin").replace("coding", "code").replace("\U0001d4f9", "")

@@ -124,7 +124,7 @@ TEXTS = st.sampled_from(["test", "lint", "npm run lint", "jest", "npm run test &
 SCRIPTS = st.dictionaries(st.sampled_from(["test", "pretest", "lint", "docs", "docs:a", "postlint"]), TEXTS)
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(SCRIPTS, SCRIPTS)
 def test_scripts_used_by_checks_and_those_they_call_come_from_the_base(
     old: dict[str, str], new: dict[str, str]

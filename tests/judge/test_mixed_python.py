@@ -144,7 +144,7 @@ DOCUMENTS = st.dictionaries(
 )
 
 
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(80))
 @given(DOCUMENTS, DOCUMENTS)
 def test_protected_tables_stay_for_any_candidate(old: dict[str, object], new: dict[str, object]) -> None:
     import tomlkit

@@ -221,7 +221,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(st.lists(PIECES, max_size=8))
 def test_items_cover_a_source_in_order_with_only_whitespace_between(pieces: list[str]) -> None:
     source = "\n".join(pieces)
@@ -235,7 +235,7 @@ def test_items_cover_a_source_in_order_with_only_whitespace_between(pieces: list
     assert len(found) == len([piece for piece in pieces if piece.strip() and not piece.startswith(("//", "/*"))])
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(st.text("{}[]()\"'/*#!r\\ \nab;", max_size=40))
 def test_any_text_is_either_parsed_or_refused(source: str) -> None:
     try:

@@ -78,7 +78,7 @@ PIECES = st.sampled_from(["a", "b", "*", "**", "?", "[ab]", "[!a]", "[", "]", "a
 PATTERNS = st.lists(st.lists(PIECES, min_size=1, max_size=3).map("".join), min_size=1, max_size=4).map("/".join)
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(PATHS)
 def test_a_path_without_wildcards_covers_itself_and_everything_below(path: str) -> None:
     literal = re.sub(r"[*?\[]", "x", path)
@@ -87,7 +87,7 @@ def test_a_path_without_wildcards_covers_itself_and_everything_below(path: str) 
     assert not first_match([literal], f"{literal}x")
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(PATTERNS, PATHS)
 def test_any_pattern_is_accepted_and_two_stars_cover_everything_below(pattern: str, path: str) -> None:
     if all(part in (".", "..") for part in pattern.split("/")) or ".." in pattern.split("/"):
@@ -97,7 +97,7 @@ def test_any_pattern_is_accepted_and_two_stars_cover_everything_below(pattern: s
     assert first_match([f"**/{re.sub(r'[*?[]', 'x', path)}"], f"some/where/{re.sub(r'[*?[]', 'x', path)}")
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(
     st.lists(st.sampled_from(["a", "b", "*", "?", "[ab]", "[!a]"]), min_size=1, max_size=5),
     st.text("abc", min_size=1, max_size=6),

@@ -132,7 +132,7 @@ def test_quotes_and_variables_leave_a_command_simple(command: str) -> None:
     assert split(command).is_simple
 
 
-@settings(deadline=None, max_examples=examples(200))
+@settings(max_examples=examples(200))
 @given(st.text(alphabet="ab -='\"\\$`|&;<>()#\n\0é", max_size=40) | st.sampled_from(sorted(FILES.values())))
 def test_any_command_gets_an_answer(text: str) -> None:
     instrumented = instrument_command(text, Root(Path("/nowhere")), "/side")

@@ -69,7 +69,7 @@ def test_a_template_holds_the_last_error_lines_without_varying_parts() -> None:
     assert len(templates([f"error {'x' * n}" for n in range(100)])) == MOST_LINES
 
 
-@settings(deadline=None, max_examples=examples(100))
+@settings(max_examples=examples(100))
 @given(st.text(max_size=2_000), st.sampled_from(["", "TypeError", "ModuleNotFoundError"]))
 def test_any_text_is_masked_to_one_bounded_line(text: str, kind: str) -> None:
     found = mask(text, kind)

@@ -147,7 +147,7 @@ def test_no_file_content_can_forge_a_line_of_the_patch(end: str) -> None:
     assert known.diff == "diff --git a/x b/x\n+a GIT binary patch diff --git a/y b/y\n+b"
 
 
-@settings(deadline=None, max_examples=examples(50))  # its duration is not tested here
+@settings(max_examples=examples(50))  # its duration is not tested here
 @given(
     st.lists(st.tuples(st.integers(0, 600), st.sampled_from(["+x y\n", "+token = abcdef123\n", "+é\n"])), max_size=5)
 )

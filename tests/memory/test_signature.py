@@ -146,7 +146,7 @@ def test_signatures_of_two_versions_never_match() -> None:
     assert not matches(one, failing("a", v=2))
 
 
-@settings(deadline=None, max_examples=examples(80))
+@settings(max_examples=examples(80))
 @given(st.binary(max_size=500) | st.text(max_size=500))
 def test_any_log_gets_a_signature_that_matches_itself(log: bytes | str) -> None:
     one = signature_of(log)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from talking import first_turn
 
@@ -41,7 +41,6 @@ def through_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-@settings(deadline=None)
 @given(REPLIES)
 def test_a_reply_is_the_same_after_storing_and_loading(reply: Reply) -> None:
     assert Reply.load(through_json(reply.plain())) == reply

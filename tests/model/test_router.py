@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.model.open_model import open_model
@@ -87,7 +87,6 @@ EXPERIENCE = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([A, B, C]), unique=True),
     st.lists(EXPERIENCE, max_size=10),

@@ -163,7 +163,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(content=JSON)
 def test_any_file_is_a_script_or_one_error_line(tmp_path_factory: pytest.TempPathFactory, content: Any) -> None:
     file = tmp_path_factory.getbasetemp() / "any.json"
@@ -177,7 +177,7 @@ def test_any_file_is_a_script_or_one_error_line(tmp_path_factory: pytest.TempPat
     assert {role: len(steps) for role, steps in model.steps.items()} == {role: len(roles[role]) for role in roles}
 
 
-@settings(deadline=None, max_examples=examples(50))
+@settings(max_examples=examples(50))
 @given(steps=st.lists(st.text(min_size=1, max_size=20), max_size=5), number=st.integers(0, 6))
 async def test_every_turn_gets_its_step_or_a_failure(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str], number: int

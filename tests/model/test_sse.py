@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.model.sse import BrokenStream, Events, ServerEvent
@@ -30,7 +30,6 @@ def streams(draw: st.DrawFn) -> tuple[bytes, list[ServerEvent]]:
     return text.encode(), events
 
 
-@settings(deadline=None)
 @given(streams(), st.data())
 def test_any_chunking_gives_the_same_events(stream: tuple[bytes, list[ServerEvent]], data: st.DataObject) -> None:
     content, events = stream
@@ -43,7 +42,6 @@ def test_any_chunking_gives_the_same_events(stream: tuple[bytes, list[ServerEven
     assert events_of(*(bytes([byte]) for byte in content)) == events
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=30), max_size=6))
 def test_any_bytes_are_events_or_a_broken_stream(chunks: list[bytes]) -> None:
     try:

@@ -333,7 +333,7 @@ def damaged(draw: st.DrawFn) -> str:
     return log[:start] + piece + log[end:]
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(st.text(max_size=300) | damaged())
 def test_no_failure_reader_raises_on_any_log(log: str) -> None:
     failure_reports(log)

@@ -458,7 +458,7 @@ def damaged(draw: st.DrawFn) -> str:
     return log[:start] + piece + log[end:]
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(st.text(max_size=200) | damaged() | st.lists(damaged(), max_size=3).map("\n".join))
 def test_no_reader_raises_on_any_input(log: str) -> None:
     for read in READERS.values():

@@ -77,7 +77,7 @@ def test_the_encoding_of_a_log_changes_nothing(row: tuple[str, str]) -> None:
     assert not unlike(signature_of(CODED[coding](LOGS[name])), whole), whole
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_a_log_cut_at_both_ends_is_still_read(data: st.DataObject) -> None:
     log = LOGS[data.draw(st.sampled_from(sorted(LOGS)))].encode()

@@ -35,7 +35,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return content[:start] + piece + content[end:]
 
 
-@settings(deadline=None, max_examples=examples(200))
+@settings(max_examples=examples(200))
 @given(st.binary(max_size=300) | damaged())
 def test_no_reader_raises_on_any_input(content: bytes) -> None:
     for read in READERS:

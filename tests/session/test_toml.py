@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.errors import BadInput
@@ -82,13 +82,11 @@ WORDS = "[ ] { } = . , \" \"\"\" ' ''' \\ # a check 1 0x e - : T 2026-01-01 true
 PIECES = st.sampled_from([*WORDS.split(), "\n", " "])
 
 
-@settings(deadline=None)
 @given(st.one_of(st.binary(max_size=200), st.lists(PIECES, max_size=60).map("".join).map(str.encode)))
 def test_any_bytes_are_toml_or_one_line(content: bytes) -> None:
     _parsed_or_one_line(content)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_any_change_of_a_good_file_is_toml_or_one_line(data: st.DataObject) -> None:
     good = HONEST.encode()

@@ -127,7 +127,7 @@ def loaded(place: Path, user: str, repository: str | None, trusted: bool = False
     return settings.load(top, top, {"XDG_CONFIG_HOME": str(place / "config")}, trust)
 
 
-@hypothesis_settings(max_examples=examples(400), deadline=None)
+@hypothesis_settings(max_examples=examples(400))
 @given(some_tables(), some_tables())
 def test_no_setting_of_an_untrusted_repository_is_wider_than_without_its_file(user: Tables, repository: Tables) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -181,7 +181,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=st.dictionaries(st.text(), values, max_size=4))
 def test_any_plain_body_comes_back_equal_from_database_and_log_file(sqlite: Place, body: dict[str, object]) -> None:
     archive = Archive.open(sqlite.directory)

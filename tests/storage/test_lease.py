@@ -131,7 +131,7 @@ def take(lease: Lease, step: str, said: str) -> tuple[int, int]:
             return 0, 0
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_any_order_of_claims_and_writes_keeps_numbers_complete_and_old_writers_out(
     place: Place, steps: list[tuple[int, str]]

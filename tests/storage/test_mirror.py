@@ -135,7 +135,7 @@ def test_a_line_of_a_hundred_megabytes_is_skipped_in_bounded_memory(mirror: LogF
     assert mirror.last_position() == 6
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(noise=st.binary(max_size=300), share=st.floats(0, 1))
 def test_any_bytes_in_a_log_file_can_be_read(tmp_path: Path, noise: bytes, share: float) -> None:
     mirror = LogFile(tmp_path / "logs" / "a.jsonl")

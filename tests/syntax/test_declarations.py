@@ -164,13 +164,13 @@ def test_a_declaration_is_plain_data() -> None:
 
 
 @given(st.sampled_from(LANGUAGES), st.binary(max_size=200))
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_any_bytes_can_be_read(language: LanguageName, text: bytes) -> None:
     assert_in_order_and_nested(declarations_of(language, text))
 
 
 @given(st.sampled_from(LANGUAGES), st.data())
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_a_damaged_real_source_can_be_read(language: LanguageName, data: st.DataObject) -> None:
     text = EVERYTHING[language]
     start = data.draw(st.integers(0, len(text)))

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from donewhen.syntax.merging.lines import diff_lines, number_lines, split_lines
@@ -47,7 +47,6 @@ def test_equal_lines_have_equal_numbers() -> None:
     assert number_lines([b"a", b"b"], [b"b", b"c"]) == [[0, 1], [1, 2]]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=8, max_size=20), st.integers(0, 2), st.integers(5, 7))
 def test_changes_in_different_places_of_plain_text_are_merged(lines: list[int], early: int, late: int) -> None:
     base = [b"%d %d\n" % (at, line) for at, line in enumerate(lines)]

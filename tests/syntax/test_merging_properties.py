@@ -83,7 +83,7 @@ def names(language: LanguageName, text: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("tongue", [PYTHON, TYPESCRIPT], ids=["python", "typescript"])
-@settings(deadline=None, max_examples=examples(40))
+@settings(max_examples=examples(40))
 @given(ours=changes, theirs=changes, methods=st.tuples(st.integers(0, 2), st.integers(0, 2)))
 def test_additions_of_both_sides_are_all_kept(
     tongue: Tongue, ours: list[Change], theirs: list[Change], methods: tuple[int, int]
@@ -104,7 +104,7 @@ def test_additions_of_both_sides_are_all_kept(
 
 
 @pytest.mark.parametrize("tongue", [PYTHON, TYPESCRIPT], ids=["python", "typescript"])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(ours=changes, theirs=changes)
 def test_changes_in_different_places_give_the_same_bytes_in_either_order(
     tongue: Tongue, ours: list[Change], theirs: list[Change]
@@ -116,7 +116,7 @@ def test_changes_in_different_places_give_the_same_bytes_in_either_order(
     assert merge(tongue.path, base, one, other) == merge(tongue.path, base, other, one)
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(path=st.sampled_from(PATHS), base=texts, ours=texts, theirs=texts)
 def test_any_bytes_give_a_text_that_parses_or_a_conflict(path: str, base: bytes, ours: bytes, theirs: bytes) -> None:
     result = merge(path, base, ours, theirs)
@@ -128,7 +128,7 @@ def test_any_bytes_give_a_text_that_parses_or_a_conflict(path: str, base: bytes,
         assert not parse(language, result.text).root_node.has_error
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(path=st.sampled_from(PATHS), base=texts, changed=texts)
 def test_an_empty_change_and_an_equal_change_change_nothing(path: str, base: bytes, changed: bytes) -> None:
     assert merge(path, base, changed, base) == MergedText(changed)

@@ -104,7 +104,7 @@ def test_a_warning_is_not_a_fault() -> None:
 
 
 @given(st.sampled_from(LANGUAGES), st.binary(max_size=150))
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_any_bytes_parse_or_have_a_fault_inside_them(language: LanguageName, text: bytes) -> None:
     fault = first_fault(language, text)
     assert fault is None or 1 <= fault.line <= text.count(b"\n") + 1

@@ -181,14 +181,14 @@ def test_a_function_at_the_end_of_a_file_is_all_that_is_new(language: LanguageNa
 
 
 @given(st.sampled_from(LANGUAGES), st.binary(max_size=150))
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_a_text_equals_itself_and_no_difference_is_lost(language: LanguageName, text: bytes) -> None:
     assert not symbol_changes(language, text, text)
     assert symbol_changes(language, text, text + b"\n")
 
 
 @given(st.sampled_from(LANGUAGES), st.data())
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 def test_what_one_direction_adds_the_other_removes(language: LanguageName, data: st.DataObject) -> None:
     sources = [source for source, _ in SOURCES[language]]
     one, other = (data.draw(st.sampled_from(sources)).encode() for _ in range(2))

@@ -99,7 +99,7 @@ answers = st.lists(
 )
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(answers)
 def test_observations_count_green_only_if_a_whole_verdict_was_green(seen: list[Observation]) -> None:
     tally = Observations("t")

@@ -90,7 +90,7 @@ def test_culprits_are_found_exactly_within_the_promised_number_of_verdicts(kind:
             assert_within_bounds(union, found, judging, at_once)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(
     kind=st.sampled_from(KINDS),
     count=st.integers(2, MOST),
@@ -120,7 +120,7 @@ def is_red(union: Union, members: Members) -> bool:
     return any(clash.shows_in(members) for clash in union.clashes)
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(union=tangles(), at_once=st.sampled_from(LANES))
 def test_no_left_out_patch_could_be_added_to_the_kept_set(union: Union, at_once: int) -> None:
     found, judging = searched(union, at_once)
@@ -151,7 +151,7 @@ class Whimsical:
         )
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 12), at_once=st.sampled_from(LANES))
 def test_checks_that_become_green_with_more_patches_do_not_mislead_the_search(
     seed: int, count: int, at_once: int

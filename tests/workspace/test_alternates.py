@@ -50,7 +50,7 @@ def test_a_list_of_alternates_is_read_as_git_reads_it(root: Path, text: bytes) -
     assert ours(root) == as_git_says(root)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(
     text=st.lists(st.sampled_from([b"%b/a", b"%b/b c", b'"', b"\\", b"\n", b"#", b"141", b"n", b"\0", b"x"])).map(
         b"".join

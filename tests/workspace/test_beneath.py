@@ -143,7 +143,7 @@ NODES = st.dictionaries(
 )
 
 
-@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(nodes=NODES, paths=st.lists(PATHS, min_size=1, max_size=6))
 def test_in_random_trees_of_links_nothing_outside_is_read_or_written(
     tmp_path_factory: pytest.TempPathFactory, nodes: dict[str, tuple[str, str]], paths: list[str]
@@ -157,7 +157,7 @@ def test_in_random_trees_of_links_nothing_outside_is_read_or_written(
         assert open_descriptors() == before
 
 
-@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(nodes=NODES, paths=st.lists(PATHS, min_size=1, max_size=6))
 @example(nodes={"b": ("file", ""), "c": ("link", "b/.")}, paths=["c"])
 @example(nodes={"b": ("file", ""), "c": ("link", "b/")}, paths=["c"])

@@ -55,7 +55,6 @@ modes = st.builds(edit, st.just("mode"), paths, kinds)
 bases = st.lists(st.one_of(writes, writes, writes, links, rule_files), min_size=1, max_size=12)
 scripts = st.lists(st.one_of(writes, writes, links, removals, removals, moves, modes, rule_files), max_size=12)
 quietly = settings(
-    deadline=None,
     max_examples=15 if EVERYTHING else 4,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking would take minutes with real repositories
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],

@@ -118,7 +118,7 @@ async def follow(ground: Ground, steps: list[str | tuple[str, str]]) -> None:
 
 
 @pytest.mark.sample(0)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS, STEPS)
 def test_inside_and_outside_see_the_same_tree_after_any_operations(
     root: Path, first: list[str | tuple[str, str]], second: list[str | tuple[str, str]]

@@ -53,9 +53,7 @@ SHOW = "find . -path ./.git -prune -o -print -exec sh -c '[ -f \"$1\" ] && cat \
 
 
 @example(before=["rm -rf d; mkdir d; echo new > d/x"], after=["git checkout -q -- . "])
-@settings(
-    max_examples=15 if EVERYTHING else 4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15 if EVERYTHING else 4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(STEPS), max_size=4), st.lists(st.sampled_from(STEPS), min_size=1, max_size=5))
 def test_a_restored_tree_equals_its_snapshot_after_any_changes(root: Path, before: list[str], after: list[str]) -> None:
     async def show() -> None:

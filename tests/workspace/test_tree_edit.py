@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.errors import MachineryBroke
@@ -64,7 +64,7 @@ async def test_any_change_of_any_tree_gives_the_id_that_git_gives(tmp_path: Path
     scratch = Scratch(root)
     found: list[tuple[dict[bytes, int], dict[bytes, int | None]]] = []
 
-    @settings(max_examples=examples(40), deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(40), database=None)
     @given(scenes())
     def gather(scene: tuple[dict[bytes, int], dict[bytes, int | None]]) -> None:
         found.append(scene)

@@ -28,7 +28,7 @@ def joined(segments: list[list[Element]]) -> list[Element]:
     return [*elements, "[^/]*"] if elements[-1] is Wildcard.DIRECTORIES else elements
 
 
-@settings(deadline=None, max_examples=examples(500))
+@settings(max_examples=examples(500))
 @given(SEGMENTS, PATHS)
 def test_atomic_groups_give_the_same_answer_as_plain_wildcards(segments: list[list[Element]], path: str) -> None:
     elements = joined(segments)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.engines.external.acp.client import permission_answer, permission_request
@@ -268,7 +268,7 @@ def test_a_request_that_offers_only_permanent_permission_is_refused() -> None:
 # -- any message --
 
 
-@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50))
 @given(st.lists(OBJECTS, max_size=4), OBJECTS)
 def test_no_message_of_an_agent_makes_the_reader_raise(updates: Any, result: Any) -> None:
     reader = UpdateReader()

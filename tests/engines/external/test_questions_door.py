@@ -95,7 +95,7 @@ async def test_the_question_server_offers_no_event_stream() -> None:
         assert (await sent(port, b"GET /mcp HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 405 ")
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(st.binary(max_size=200))
 def test_any_input_is_answered_or_closed_and_the_server_keeps_running(junk: bytes) -> None:
     async def try_it() -> None:

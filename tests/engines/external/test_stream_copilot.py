@@ -73,6 +73,6 @@ def test_a_result_with_another_code_is_a_problem() -> None:
 
 
 @given(st.lists(anything(), max_size=5), st.text(), st.sampled_from((None, 0, 1, 53)))
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_any_output_raises_nothing_and_reports_no_end(values: list[Any], text: str, code: int) -> None:
     assert not [one for one in claims("copilot", values, text, code) if isinstance(one, AgentStopped | AgentTotals)]

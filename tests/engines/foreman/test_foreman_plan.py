@@ -342,14 +342,14 @@ def is_told_well(issues: tuple[str, ...]) -> bool:
     return bool(issues) and all(len(issue.splitlines()) == 1 for issue in issues)
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(st.text() | st.text(alphabet='{}[]":, \n\\subtask1') | plans.map(lambda told: json.dumps({"subtasks": told})))
 def test_any_text_is_a_plan_or_lines_with_the_reasons(reply: str) -> None:
     found = plan_or_issues(reply)
     assert isinstance(found, SubtaskPlan) or is_told_well(found)
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(plans)
 def test_any_data_is_a_plan_or_lines_with_the_reasons(told: list[Any]) -> None:
     try:
@@ -358,7 +358,7 @@ def test_any_data_is_a_plan_or_lines_with_the_reasons(told: list[Any]) -> None:
         assert is_told_well(unsound.issues)
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(sound)
 def test_every_subtask_is_in_one_level_and_its_dependencies_in_earlier_ones(told: list[Any]) -> None:
     found = plan_or_issues(json.dumps({"subtasks": told}))
@@ -370,7 +370,7 @@ def test_every_subtask_is_in_one_level_and_its_dependencies_in_earlier_ones(told
     assert all(any(level[need] == level[id] - 1 for need in found.needs_of(id)) for id in level if level[id])
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(sound)
 def test_a_stored_plan_is_loaded_as_the_same_plan(told: list[Any]) -> None:
     found = plan_or_issues(json.dumps({"subtasks": told}))
@@ -379,7 +379,7 @@ def test_a_stored_plan_is_loaded_as_the_same_plan(told: list[Any]) -> None:
         assert (again, again.needs) == (found, found.needs)
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(sound, st.text(alphabet="words {}\n`:[]", max_size=30), st.booleans())
 def test_a_fence_and_text_around_a_plan_are_ignored(told: list[Any], words: str, fenced: bool) -> None:
     plain = json.dumps({"subtasks": told}, indent=1 if fenced else None)

@@ -379,7 +379,7 @@ plausible: st.SearchStrategy[Any] = st.fixed_dictionaries(
 odd_replies = st.tuples(st.sampled_from(sorted(GOOD)), json_values).map(lambda odd: GOOD | {odd[0]: odd[1]})
 
 
-@settings(deadline=None, max_examples=examples(250))
+@settings(max_examples=examples(250))
 @given(
     (plausible | odd_replies | json_values).map(json.dumps)
     | st.text()
@@ -397,7 +397,7 @@ def test_any_reply_is_an_evaluation_that_can_be_stored_or_malformed(reply: str) 
     assert evaluation_in(json.dumps(evaluation.plain())) == evaluation
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(plausible)
 def test_a_pass_needs_all_rules(told: dict[str, Any]) -> None:
     told |= {"unmet_contract_items": [str(one) for one in told["unmet_contract_items"]]}

@@ -404,7 +404,7 @@ plans = st.fixed_dictionaries(
 odd = st.dictionaries(st.sampled_from(["items", "spec_markdown", "checks", "task_title", "not_verified"]), json_values)
 
 
-@settings(deadline=None, max_examples=examples(200))
+@settings(max_examples=examples(200))
 @given((plans | odd | json_values).map(json.dumps) | st.text(alphabet='{}[]":, \n\\items1'), st.text(), st.text())
 def test_any_reply_is_a_plan_that_can_be_stored_or_lines_with_the_reasons(
     reply: str, intent: str, detected: str
@@ -422,7 +422,7 @@ def test_any_reply_is_a_plan_that_can_be_stored_or_lines_with_the_reasons(
     assert len(uncovered(plan, [detected])) <= len(plan.items) + len(plan.unverified)
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(st.lists(st.text(alphabet="ab '\"&|;\\#()\n", max_size=12), max_size=4), st.text(alphabet="ab '\"&", max_size=8))
 def test_coverage_works_for_any_commands(commands: list[str], verify: str) -> None:
     plan = with_items(item("d", "o", verify))

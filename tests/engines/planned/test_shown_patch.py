@@ -164,7 +164,7 @@ sections = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(st.lists(sections, max_size=8), st.integers(-1, 3000), st.integers(-1, 6000))
 def test_every_file_is_named_and_the_length_is_bounded(parts: list[str], per_file: int, total: int) -> None:
     shown = trimmed_patch("".join(parts), per_file, total)
@@ -178,7 +178,7 @@ def test_every_file_is_named_and_the_length_is_bounded(parts: list[str], per_fil
     assert shown == trimmed_patch("".join(parts), per_file, total)
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(st.lists(st.builds(section, paths, st.integers(0, 60)), max_size=8), st.integers(0, 3000), st.integers(0, 6000))
 def test_the_shown_and_the_cut_parts_add_up_to_the_whole(parts: list[str], per_file: int, total: int) -> None:
     patch = "".join(parts)
@@ -193,7 +193,7 @@ def test_the_shown_and_the_cut_parts_add_up_to_the_whole(parts: list[str], per_f
     assert 0 <= len(kept) - (len(patch) - missing) <= len(marks)
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(
     st.text(alphabet=st.characters(exclude_categories=[])) | st.text(alphabet="diff --git a/b\n@+-"),
     st.integers(0, 300),

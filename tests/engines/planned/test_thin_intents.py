@@ -57,13 +57,13 @@ def test_a_long_intent_is_accepted() -> None:
     assert what_is_missing(" " * LONGEST * 2)
 
 
-@settings(deadline=None, max_examples=examples(100))
+@settings(max_examples=examples(100))
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
 def test_any_intent_gives_one_line_or_none(intent: str) -> None:
     assert len(what_is_missing(intent).splitlines()) <= 1
 
 
-@settings(deadline=None, max_examples=examples(100))
+@settings(max_examples=examples(100))
 @given(st.sampled_from(THIN), st.sampled_from(["parse_date", "--json", "#12", "a.py", "v2", "NullPointerException"]))
 def test_one_concrete_name_is_enough(intent: str, name: str) -> None:
     assert what_is_missing(f"{intent} {name}") == ""

@@ -271,7 +271,7 @@ pieces = st.sampled_from([*RENDERED.splitlines(keepends=True), "- [x] ", "  note
 edits = st.lists(pieces | anything, max_size=12).map("".join)
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(trackers)
 def test_the_file_of_any_tracker_gives_no_updates_for_it(tracker: Tracker) -> None:
     assert tracker.read_back(tracker.rendered()) == ((), ())
@@ -279,7 +279,7 @@ def test_the_file_of_any_tracker_gives_no_updates_for_it(tracker: Tracker) -> No
     assert tracker.rendered().isascii() or tracker.rendered().splitlines() == tracker.rendered().split("\n")[:-1]
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(trackers, edits)
 def test_any_file_can_be_read_and_reading_it_twice_gives_no_new_updates(tracker: Tracker, text: str) -> None:
     updates, ignored = tracker.read_back(text)
@@ -291,7 +291,7 @@ def test_any_file_can_be_read_and_reading_it_twice_gives_no_new_updates(tracker:
     assert changed.read_back(text)[0] == ()
 
 
-@settings(deadline=None, max_examples=examples(100))
+@settings(max_examples=examples(100))
 @given(some_updates)
 def test_item_states_come_from_the_last_updates(updates: list[ItemUpdate]) -> None:
     last = dict(
@@ -300,7 +300,7 @@ def test_item_states_come_from_the_last_updates(updates: list[ItemUpdate]) -> No
     assert after(*updates).states == tuple(last.values())
 
 
-@settings(deadline=None, max_examples=examples(100))
+@settings(max_examples=examples(100))
 @given(st.recursive(anything | st.integers() | st.floats() | st.none(), st.lists, max_leaves=3))
 def test_any_name_gives_an_item_or_the_list_of_items(told: object) -> None:
     try:

@@ -236,7 +236,7 @@ async def test_an_invalid_branch_name_is_refused_in_one_line(tmp_path: Path, nam
     assert "\n" not in str(refusal.value)
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet="ab./@{-~^:\\ [*?\u00e9H", min_size=1, max_size=8).filter(lambda name: name != "@"))
 def test_branch_names_are_accepted_and_refused_as_in_git(name: str) -> None:
     argv = [needs("git"), "check-ref-format", "--branch", name]

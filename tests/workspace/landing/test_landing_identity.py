@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from landing_work import store_of
 
@@ -150,7 +150,6 @@ def test_a_git_configuration_file_is_read_as_git_reads_it(tmp_path: Path, sectio
     assert list(entries(text)) == [(key, value if assigned else "true") for key, assigned, value in told]
 
 
-@settings(deadline=None)
 @given(st.text('[]"\\= \t\n#;.ab-\r\ufeff', max_size=60) | st.text(max_size=60))
 def test_any_configuration_text_is_read_to_its_end(text: str) -> None:
     assert all("." in key for key, _ in entries(text))

@@ -75,7 +75,7 @@ def test_a_denied_command_stays_denied_in_every_wrapper(row: tuple[str, str]) ->
     assert ruling.decision is Decision.DENY, ruling
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(st.sampled_from(UNWANTED), st.lists(st.sampled_from(sorted(WRAPPERS)), min_size=2, max_size=5))
 def test_nested_wrappers_never_make_a_command_allowed(command: str, wrappers: list[str]) -> None:
     for wrapper in wrappers:

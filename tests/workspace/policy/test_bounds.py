@@ -51,7 +51,7 @@ PIECES = [
 shell_like = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
-@settings(deadline=None, max_examples=examples(400))
+@settings(max_examples=examples(400))
 @given(st.text(max_size=200) | shell_like)
 @example("\0")
 @example("\ud800")
@@ -64,7 +64,7 @@ def test_any_text_gets_the_same_answer_twice(text: str) -> None:
     assert len(first.command) <= 400
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(shell_like, st.lists(st.sampled_from(["git", "git push", "*", "rm *", "re:x", "echo a"]), max_size=3))
 @pytest.mark.promise("policy.narrows-only")
 def test_rules_of_the_user_never_relax_a_decision(text: str, entries: list[str]) -> None:

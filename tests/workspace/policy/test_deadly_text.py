@@ -68,7 +68,7 @@ def looked_up(text: str) -> list[str]:
     return found
 
 
-@settings(deadline=None, max_examples=examples(300))
+@settings(max_examples=examples(300))
 @given(st.text(alphabet=st.sampled_from("{}.19a$é…日٣\U0010ffff") | st.characters(exclude_categories=["Cs"])))
 @example("{{1..2{1…")
 def test_parser_lookups_are_always_inside_the_table(text: str) -> None:

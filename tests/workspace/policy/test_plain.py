@@ -38,7 +38,7 @@ def test_a_decision_without_a_process_is_the_decision_of_the_policy(command: str
     assert POLICY.decide_plain(command) in (None, POLICY.decide(command))
 
 
-@settings(deadline=None, max_examples=examples(150))
+@settings(max_examples=examples(150))
 @given(st.lists(st.sampled_from(PIECES), max_size=24).map("".join))
 @example("frobnicate")
 @example("x='git push'; eval $x")
