@@ -26,7 +26,9 @@ demo: venv ## a run to a verified branch; cheats that are detected; a command th
 FAST := readers syntax workspace/policy model storage session engines judge memory union
 # Compiled modules are kept: the tests start the program thousands of times.
 KEEP_COMPILED = PYTHONDONTWRITEBYTECODE=
-PYTEST = $(KEEP_COMPILED) PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m pytest -n auto --dist worksteal --ignore=tests/house
+# One worker more than cores, because tests also wait.
+WORKERS = $(shell expr $$(nproc) + 1)
+PYTEST = $(KEEP_COMPILED) PATH="$(CURDIR)/.venv/bin:$$PATH" $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/house
 
 test-fast: compiled packages ## the tests of the inner loop: no whole runs, a sample of the long proofs
 	@DONEWHEN_TESTS=sample $(PYTEST) $(addprefix tests/,$(FAST))

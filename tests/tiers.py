@@ -21,8 +21,8 @@ EVERY_RUN = 9
 """Of the tests of whole runs, one in nine of a file runs, those that show a promise first, with one of its cases."""
 SPARSE = 1 if EVERYTHING else 6
 """Every moment is tested, or every sixth."""
-RARE = 1 if EVERYTHING else 20
-"""The same for attacks and moments that take seconds: every twentieth."""
+RARE = 1 if EVERYTHING else 35
+"""The same for attacks that take seconds: every 35th."""
 
 Case = TypeVar("Case")
 
