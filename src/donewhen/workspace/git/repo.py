@@ -108,7 +108,6 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
         _refuse_foreign((root, pointer, git_dir), scopes.outside)
         settings = scopes.joined()
         _refuse_unknown_form(root, settings)
-        _refuse_other_ref_format(root, git, common, settings)
         of_work_tree = scopes.of_work_tree(linked=git_dir != common_dir)
         _refuse_other_work_tree(root, git_dir, of_work_tree)
         _refuse_endless_rules(settings)
@@ -117,6 +116,7 @@ async def open_repo(launcher: Launcher, start: Path) -> Repo:
         if apart and not _is_declared_safe(root, scopes.outside):
             where = f"{shown(str(git_dir))} does not name {shown(str(root))} as its working tree"
             raise BadInput(f"{where}; to use it: {_safe_directory_hint(root)}")
+        _refuse_other_ref_format(root, git, common, settings)
         content = refs.read(git, "HEAD")
         head = refs.follow(content, common)
         if not head:
