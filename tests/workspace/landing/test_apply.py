@@ -390,10 +390,12 @@ async def test_a_file_that_needs_a_filter_is_not_written_without_it(tmp_path: Pa
 
 EXCHANGE = """
 import os, sys
-git, outside = sys.argv[1:]
+git, outside, least = sys.argv[1:]
 sys.stdout.write("ready\\n"); sys.stdout.flush()
 while True:
     try:
+        if len(os.listdir(f"{git}/donewhen-landing")) < int(least):
+            continue
         os.rename(f"{git}/donewhen-landing", f"{git}/moved-away")
     except FileNotFoundError:
         continue
@@ -404,9 +406,10 @@ while True:
 
 
 @contextlib.contextmanager
-def exchanged_stage(root: Path, outside: Path) -> Generator[IO[bytes]]:
-    """As soon as files wait in the git directory, put a link to the outside in their place."""
-    process = subprocess.Popen([sys.executable, "-c", EXCHANGE, root / ".git", outside], stdout=subprocess.PIPE)
+def exchanged_stage(root: Path, outside: Path, least: int = 0) -> Generator[IO[bytes]]:
+    """As soon as so many files wait in the git directory, put a link to the outside in their place."""
+    command = [sys.executable, "-c", EXCHANGE, root / ".git", outside, str(least)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
     try:
@@ -421,11 +424,22 @@ async def test_a_link_in_place_of_the_waiting_files_is_not_followed(tmp_path: Pa
     root, outside = repository(tmp_path / "r", BASE), tmp_path / "outside"
     write(outside, {"f0001": "precious\n"})
     before = digest(outside)
-    with exchanged_stage(root, outside) as said:
+    with exchanged_stage(root, outside, least=1) as said:
         await applied(root, tmp_path / "state", {b"f%04d" % number: b"work\n" for number in range(1000)})
         assert said.readline() == b"exchanged\n"
     assert digest(outside) == before
     assert {(root / f"f{number:04}").read_text() for number in range(1000)} == {"work\n"}
+
+
+async def test_a_link_in_place_of_the_directory_for_waiting_files_is_reported_if_it_comes_early(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    write(outside, {"f0001": "precious\n"})
+    before = digest(outside)
+    for number in range(4):
+        root = repository(tmp_path / str(number), BASE)
+        with exchanged_stage(root, outside), contextlib.suppress(NotLanded):  # any other error fails the test
+            await applied(root, tmp_path / f"state{number}", {b"f0001": b"work\n"})
+    assert digest(outside) == before
 
 
 def test_without_the_defence_the_same_link_is_followed(tmp_path: Path) -> None:

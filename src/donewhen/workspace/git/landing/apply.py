@@ -110,10 +110,14 @@ def _stage(repo: Repo) -> Generator[Path]:
     with repo.git.directory() as above:
         _remove_stage(above)
         os.mkdir(STAGE, 0o700, dir_fd=above)
-        stage = os.open(STAGE, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        replaced = NotLanded(f"{shown(repo.git.full_path(STAGE))} was replaced while it was made")
+        try:
+            stage = os.open(STAGE, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        except (FileNotFoundError, NotADirectoryError):
+            raise replaced from None
         try:
             if os.fstat(stage).st_uid != os.geteuid() or os.listdir(stage):
-                raise NotLanded(f"{shown(repo.git.full_path(STAGE))} was replaced while it was made")
+                raise replaced
             yield Path(f"/proc/{os.getpid()}/fd/{stage}")
         finally:
             for name in os.listdir(stage):
