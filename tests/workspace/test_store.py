@@ -189,6 +189,15 @@ async def test_every_revision_expression_means_the_same_as_in_the_user_s_git(tmp
     assert ours == {each: git(clone, "rev-parse", f"{id}^{{commit}}") for each, id in theirs.items()}
 
 
+async def test_a_branch_below_or_above_the_name_of_a_removed_one_has_its_reflog(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    for name in ("a", "a/b", "a"):
+        git(root, "branch", name)
+        async with opened(root, tmp_path / "state") as store:
+            assert await store.resolve(f"{name}@{{0}}") == git(root, "rev-parse", "HEAD")
+        git(root, "branch", "--quiet", "-D", name)
+
+
 @pytest.mark.parametrize("ref", ["nope", "", "-x", "--all", "HEAD^{tree}", "a b", "HEAD\nx", "HEAD..main", "v\0"])
 async def test_a_revision_that_is_not_a_commit_is_refused_by_name(tmp_path: Path, ref: str) -> None:
     root = repository(tmp_path / "r")

@@ -27,7 +27,7 @@ import anyio.to_thread
 
 from donewhen.errors import BadInput
 from donewhen.workspace.beneath import LINK, AnyPath, LeavesRoot, Root
-from donewhen.workspace.files import NO_HARD_LINKS, locked
+from donewhen.workspace.files import NO_HARD_LINKS, locked, remove_tree
 from donewhen.workspace.git import refs
 from donewhen.workspace.git.objects import shown
 from donewhen.workspace.git.repo import Repo
@@ -83,7 +83,7 @@ def copy_logs(bare: Bare, repo: Repo, git_dir: Path) -> None:
     for name in repo.common.files_below("logs"):
         if refs.is_name(name.removeprefix(b"logs/")):
             target = bare.git_dir / os.fsdecode(name)
-            target.parent.mkdir(parents=True, exist_ok=True)
+            _make_directory_for(target)
             copy_or_remove(repo.common, name, target)
     (git_dir / "logs").mkdir()
     copy_or_remove(repo.git, "logs/HEAD", git_dir / "logs" / "HEAD")
@@ -100,8 +100,18 @@ def _write_logs(bare: Bare, repo: Repo, git_dir: Path) -> None:
         if int(record.old + record.new, 16):  # else it only marks that a reflog exists
             logs.setdefault(directory / "logs" / os.fsdecode(record.ref), []).append(record.line())
     for path, lines in logs.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_directory_for(path)
         replace(path, b"".join(lines))
+
+
+def _make_directory_for(log: Path) -> None:
+    """Make the directory of a reflog. Remove the reflog of an earlier branch that is in the way: `a` for `a/b`."""
+    if log.is_dir():
+        remove_tree(log)
+    for above in log.parents:
+        if above.is_file():
+            above.unlink()
+    log.parent.mkdir(parents=True, exist_ok=True)
 
 
 def pack_names(repo: Repo) -> set[str]:
