@@ -431,7 +431,7 @@ async def test_a_link_in_place_of_the_waiting_files_is_not_followed(tmp_path: Pa
     assert {(root / f"f{number:04}").read_text() for number in range(1000)} == {"work\n"}
 
 
-async def test_a_link_in_place_of_the_directory_for_waiting_files_is_reported_if_it_comes_early(tmp_path: Path) -> None:
+async def test_an_early_link_in_place_of_the_waiting_files_is_not_followed_and_breaks_nothing(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     write(outside, {"f0001": "precious\n"})
     before = digest(outside)
