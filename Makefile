@@ -23,7 +23,7 @@ demo: venv ## a run to a verified branch; cheats that are detected; a command th
 	@scripts/debian-packages wall
 	@scripts/demo
 
-FAST := readers syntax workspace/policy model storage session engines judge memory union
+FAST := readers syntax workspace/policy model session engines judge memory
 # Compiled modules are kept: the tests start the program thousands of times.
 KEEP_COMPILED = PYTHONDONTWRITEBYTECODE=
 # One worker more than cores, because tests also wait.

@@ -1,12 +1,12 @@
 """How much of the long proofs runs: a sample of each in `make test`, all of them in `make test-all`.
 
-The sample contains some tests of each file with whole runs. `@pytest.mark.sample(3)` makes `make test` run three cases
-of a test, evenly spread; with 0 the test runs only in `make test-all`. A test that loops over many cases uses
-`sampled`, one that loops over many moments uses every `SPARSE`-th.
+The sample contains some tests of each file with whole runs or real processes. `@pytest.mark.sample(3)` makes
+`make test` run three cases of a test, evenly spread; with 0 the test runs only in `make test-all`. A test that loops
+over many cases uses `sampled`, one that loops over many moments uses every `SPARSE`-th.
 """
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 import pytest
@@ -16,9 +16,16 @@ TIER = os.environ.get("DONEWHEN_TESTS", "")
 EVERYTHING = TIER != "sample"
 """True unless the Makefile sets the variable: pytest called by hand runs every case."""
 WHOLE_RUNS = ("tests/runs/", "tests/cli/")
-"""Here nearly every test starts the program, and most take a second or more."""
-EVERY_RUN = 9
-"""Of the tests of whole runs, one in nine of a file runs, those that show a promise first, with one of its cases."""
+"""Here nearly every test starts the program, and most take a second or more. One case of a test is in the sample."""
+EVERY_RUN, EVERY_PROCESS = 9, 3
+SHARES = {
+    **dict.fromkeys(WHOLE_RUNS, EVERY_RUN),
+    "tests/workspace/policy/": 1,
+    **dict.fromkeys(("tests/workspace/", "tests/union/", "tests/engines/native/"), EVERY_PROCESS),
+}
+"""Directory → one in how many tests of each file is in the sample, those that show a promise first. In the directories
+with 3, a test starts dozens of processes. The first directory that fits counts; elsewhere every test is in the
+sample."""
 SPARSE = 1 if EVERYTHING else 6
 """Every moment is tested, or every sixth."""
 RARE = 1 if EVERYTHING else 35
@@ -68,25 +75,20 @@ def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
         files.setdefault(file, {}).setdefault(name.partition("[")[0], []).append(item)
     kept: set[pytest.Item] = set()
     for file, functions in files.items():
-        kept.update(
-            _of_runs(list(functions.values())) if file.startswith(WHOLE_RUNS) else _of_parts(functions.values())
-        )
+        share = next((share for directory, share in SHARES.items() if file.startswith(directory)), 1)
+        for cases in _share(list(functions.values()), share):
+            kept.update(spread(cases, _most(cases, 1 if file.startswith(WHOLE_RUNS) else len(cases))))
     return [item for item in items if item not in kept]
 
 
-def _of_parts(functions: Iterable[list[pytest.Item]]) -> Iterator[pytest.Item]:
-    for cases in functions:
-        yield from spread(cases, _most(cases, len(cases)))
-
-
-def _of_runs(functions: list[list[pytest.Item]]) -> Iterator[pytest.Item]:
+def _share(functions: list[list[pytest.Item]], share: int) -> list[list[pytest.Item]]:
+    """Return one in `share` of the functions that may be in the sample, those that show a promise first."""
     functions = [cases for cases in functions if _most(cases, 1)]
-    wanted = -(-len(functions) // EVERY_RUN)
+    wanted = -(-len(functions) // share)
     promised = [cases for cases in functions if cases[0].get_closest_marker("promise")]
     others = [cases for cases in functions if cases not in promised]
     first = spread(promised, wanted)
-    for cases in (*first, *spread(others, wanted - len(first))):
-        yield from spread(cases, _most(cases, 1))
+    return [*first, *spread(others, wanted - len(first))]
 
 
 def _most(cases: list[pytest.Item], otherwise: int) -> int:

@@ -46,7 +46,7 @@ class Event:
             raise TypeError(f"{type(self).__name__} has no {', '.join(fields)}")
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a fact does not change: {type(self).__name__}.{name}")
+        raise AttributeError(f"an event does not change: {type(self).__name__}.{name}")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -63,9 +63,9 @@ class Event:
 
     def of_subtask(self, id: str) -> Self:
         """Return a copy of the event with the id of the subtask that it belongs to."""
-        told = object.__new__(type(self))
-        told.__dict__.update(self.__dict__, subtask=id)
-        return told
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__, subtask=id)
+        return copy
 
     def fields(self) -> dict[str, Any]:
         """Return the fields as plain JSON values. Strip the `_` that ends a field name which Python reserves."""

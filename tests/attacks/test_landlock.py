@@ -19,6 +19,7 @@ from donewhen.workspace.process.launch import Launcher
 from donewhen.workspace.sandbox import level
 from donewhen.workspace.sandbox.level import LEAST_LANDLOCK, Level, SandboxProbe, try_landlock
 from needs import leave_out, needs
+from tiers import SPARSE
 
 pytestmark = pytest.mark.anyio
 NO_NAMESPACES = SandboxProbe(
@@ -29,7 +30,7 @@ NO_NAMESPACES = SandboxProbe(
 @pytest.fixture(scope="module")
 def by_user() -> dict[str, dict[str, Any]]:
     needs("setpriv")
-    found = {user: json.loads(output) for user, output in run_as_every_user("under_landlock.py").items()}
+    found = {user: json.loads(output) for user, output in run_as_every_user("under_landlock.py", str(SPARSE)).items()}
     if any(one["abi"] < LEAST_LANDLOCK for one in found.values()):
         leave_out(f"landlock of version {LEAST_LANDLOCK}")
     return found

@@ -62,6 +62,7 @@ def test_the_limits_catch_slow_and_failing_parsers() -> None:
     assert offence(len, b"a") == ""
 
 
+@pytest.mark.sample(0)
 def test_the_limit_lets_a_linear_parser_pass_and_catches_a_quadratic_one_that_is_fast_on_short_texts() -> None:
     def linear(content: bytes) -> None:
         re.search(rb"(?<!\s)\s+x", content)

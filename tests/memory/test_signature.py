@@ -17,7 +17,6 @@ from donewhen.memory.signature import (
     Signature,
     from_json,
     matches,
-    same_cause,
     same_place,
     signature_of,
 )
@@ -40,7 +39,7 @@ def failing(*ids: str, key: str = "a", check: str = "tests", v: int = VERSION) -
     return Signature(check=check, failed=failed, reader="pytest", v=v)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("project", [PYTEST, UNITTEST, NODE], ids=lambda project: project.runner)
 def test_two_runs_of_one_bug_match_and_two_bugs_do_not(project: Project, tmp_path: Path) -> None:
     if not is_there(project):
@@ -92,7 +91,7 @@ def test_a_shared_second_failure_does_not_make_two_bugs_equal() -> None:
 def test_causes_match_without_numbers_lines_and_temporary_names() -> None:
     log = recorded("tests_pytest/missing_file").decode()
     moved = log.replace("pytest-of-ada/pytest-13", "pytest-of-eve/pytest-99").replace("shop.py:46", "shop.py:7")
-    assert same_cause(signature_of(log), signature_of(moved))
+    assert signature_of(log).cause_digest() == signature_of(moved).cause_digest()
     (kind, message, place) = signature_of(log).causes[0]
     assert (kind, place) == ("FileNotFoundError", "shop.py:saved"), "the frames of the standard library are not ours"
     assert message == "[Errno <n>] No such file or directory: '<path>'"

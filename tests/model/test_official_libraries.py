@@ -1,30 +1,37 @@
 """The scripted server speaks the true wires: each provider's own library understands it, including faults.
 
-Tests against the scripted server are useful only if the providers' libraries read it in the same way.
+Tests against the scripted server are useful only if the providers' libraries read it in the same way. Each test imports
+its library: all of them take seconds, and every worker imports this file.
 """
 
 import json
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import anthropic
-import openai
 import pytest
-from google import genai
-from google.genai import errors, types
 from talking import KEY, TWO_CALLS
 
 from wire_server import Answer, Refuses, Says, WireServer, serving
+
+if TYPE_CHECKING:
+    import openai
+    from google import genai
+    from google.genai import types
 
 ANSWER = Answer(text="I look.", calls=TWO_CALLS, thinking="hm", input=100, output=10, cache_read=40)
 CALLS = [(call.id, call.name, json.loads(call.arguments)) for call in TWO_CALLS]
 OVERLOADED = Refuses(503, b'{"error": {"message": "busy", "code": 503, "status": "UNAVAILABLE"}}')
 
 
-def openai_client(server: WireServer) -> openai.OpenAI:
+def openai_client(server: WireServer) -> "openai.OpenAI":
+    import openai
+
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key=KEY, max_retries=0)
 
 
 def test_the_openai_library_reads_the_chat_completions_of_the_test_server() -> None:
+    import openai
+
     with serving(Says(ANSWER), OVERLOADED) as server, openai_client(server) as client:
         with client.chat.completions.stream(model="m", messages=[{"role": "user", "content": "hi"}]) as stream:
             completion = stream.get_final_completion()
@@ -41,6 +48,8 @@ def test_the_openai_library_reads_the_chat_completions_of_the_test_server() -> N
 
 
 def test_the_openai_library_reads_the_responses_of_the_test_server() -> None:
+    import openai
+
     with serving(Says(ANSWER), OVERLOADED) as server, openai_client(server) as client:
         with client.responses.stream(model="m", input="hi") as stream:
             response = stream.get_final_response()
@@ -59,6 +68,8 @@ def test_the_openai_library_reads_the_responses_of_the_test_server() -> None:
 
 
 def test_the_anthropic_library_reads_the_messages_of_the_test_server() -> None:
+    import anthropic
+
     with serving(Says(ANSWER), OVERLOADED) as server:
         with anthropic.Anthropic(base_url=server.url, api_key=KEY, max_retries=0) as client:
             with client.messages.stream(
@@ -77,11 +88,14 @@ def test_the_anthropic_library_reads_the_messages_of_the_test_server() -> None:
     assert message.usage.output_tokens == 10
 
 
-def asked(client: genai.Client) -> Iterator[types.GenerateContentResponse]:
+def asked(client: "genai.Client") -> "Iterator[types.GenerateContentResponse]":
     return client.models.generate_content_stream(model="m", contents="hi")  # pyright: ignore[reportUnknownMemberType] - it also takes images, which are untyped
 
 
 def test_the_google_library_reads_the_contents_of_the_test_server() -> None:
+    from google import genai
+    from google.genai import errors, types
+
     with serving(Says(ANSWER), OVERLOADED) as server:
         options = types.HttpOptions(base_url=server.url, retry_options=types.HttpRetryOptions(attempts=1))
         with genai.Client(api_key=KEY, http_options=options) as client:

@@ -1,13 +1,12 @@
-"""Our requests have the shape that the providers' own libraries declare: no unknown field, each message valid."""
+"""Our requests have the shape that the providers' own libraries declare: no unknown field, each message valid.
+
+Each test imports its library: all of them take seconds, and every worker imports this file.
+"""
 
 import json
 from typing import Any, get_type_hints
 
 import pytest
-from anthropic.types import MessageParam, message_create_params
-from google.genai import types
-from openai.types.chat import ChatCompletionMessageParam, completion_create_params
-from openai.types.responses import ResponseInputItemParam, response_create_params
 from pydantic import TypeAdapter
 from talking import TWO_CALLS, after, first_turn, talking
 
@@ -29,10 +28,9 @@ async def sent(wire: Wire, name: str = "") -> dict[str, Any]:
     return json.loads(server.received[2].body)
 
 
-# Kept, because their results are examined later.
-CHAT = TypeAdapter(list[ChatCompletionMessageParam])
-RESPONSES = TypeAdapter(list[ResponseInputItemParam])
-ANTHROPIC = TypeAdapter(list[MessageParam])
+def validated(adapter: TypeAdapter[Any], value: Any) -> Any:
+    """Return a value as the validator reads it. The validator must live as long as its result is read."""
+    return whole(adapter.validate_python(value))
 
 
 def whole(value: Any) -> Any:
@@ -46,9 +44,11 @@ def whole(value: Any) -> Any:
 
 @pytest.mark.parametrize("name", ["openai-chat:gpt-4.1", "openai-chat:gpt-5"])
 async def test_chat_completion_requests_match_the_openai_library(name: str) -> None:
+    from openai.types.chat import ChatCompletionMessageParam, completion_create_params
+
     body = await sent("openai-chat", name)
     assert body.keys() <= get_type_hints(completion_create_params.CompletionCreateParamsStreaming).keys()
-    messages = whole(CHAT.validate_python(body["messages"]))
+    messages = validated(TypeAdapter(list[ChatCompletionMessageParam]), body["messages"])
     assert [message["role"] for message in messages] == [
         *("system", "user", "assistant", "tool", "tool", "assistant", "user")
     ]
@@ -56,20 +56,26 @@ async def test_chat_completion_requests_match_the_openai_library(name: str) -> N
 
 @pytest.mark.parametrize("name", ["openai-responses:gpt-4.1", "openai-responses:gpt-5"])
 async def test_responses_requests_match_the_openai_library(name: str) -> None:
+    from openai.types.responses import ResponseInputItemParam, response_create_params
+
     body = await sent("openai-responses", name)
     assert body.keys() <= get_type_hints(response_create_params.ResponseCreateParamsStreaming).keys()
-    items = whole(RESPONSES.validate_python(body["input"]))
+    items = validated(TypeAdapter(list[ResponseInputItemParam]), body["input"])
     assert len(items) == 9
 
 
 async def test_messages_requests_match_the_anthropic_library() -> None:
+    from anthropic.types import MessageParam, message_create_params
+
     body = await sent("anthropic", "anthropic:claude-sonnet-5-5")
     assert body.keys() <= get_type_hints(message_create_params.MessageCreateParamsStreaming).keys()
-    messages = whole(ANTHROPIC.validate_python(body["messages"]))
+    messages = validated(TypeAdapter(list[MessageParam]), body["messages"])
     assert [message["role"] for message in messages] == ["user", "assistant", "user", "assistant", "user"]
 
 
 async def test_contents_requests_match_the_google_library() -> None:
+    from google.genai import types
+
     body = await sent("google")
     assert body.keys() == {"generationConfig", "systemInstruction", "tools", "contents"}
     contents = [types.Content.model_validate(content) for content in body["contents"]]

@@ -29,7 +29,7 @@ def expected(scene: Scene, case: str) -> tuple[int, int, int]:
     return (passed + int(scene.runner == "cargo" and case in ("pass", "skipped")), failed, skipped)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("scene", SCENES, ids=name_of)
 def test_a_real_run_is_read_correctly(
     scene: Scene, tmp_path: Path, real_home: Path, show_table: Callable[[str], None]
@@ -58,7 +58,7 @@ def test_verbose_unittest_output_gives_the_names_of_tests(tmp_path: Path, real_h
         assert (names_like("one", ran), names_like("two", ran)) == (1, int(case != "skipped")), ran.output.decode()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("scene", SCENES, ids=name_of)
 def test_a_canary_is_among_the_failures_of_a_real_run(scene: Scene, tmp_path: Path, real_home: Path) -> None:
     environment = environment_for(scene, tmp_path, real_home)

@@ -28,6 +28,7 @@ def dying(repo: Path, first: int, left_out: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("left_out", ["undo", "intent"])
 def test_without_recovery_unrecorded_work_would_be_done_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left_out: str

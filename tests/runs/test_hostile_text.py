@@ -54,6 +54,7 @@ def seen(repo: Path, *arguments: str, typing: bool = False) -> str:
     return shown
 
 
+@pytest.mark.sample(0)
 def test_no_verb_prints_terminal_control_sequences_from_foreign_text(repo: Path, tmp_path: Path) -> None:
     model = script(tmp_path / "script.json", [*steps("right\n"), say("x")])
     live = seen(repo, "run", f"say {HONEST} {EVIL}", "--model", model, "--max-iterations", "1")

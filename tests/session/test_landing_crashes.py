@@ -121,7 +121,7 @@ async def finish_and_compare(scene: Scene, result: object, expected: dict[str, o
     is_sound(scene.place.repo.root)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_a_landing_stopped_at_any_step_is_finished_by_the_next_attempt(
     tmp_path: Path, operation: str, show_table: Callable[[str], None]

@@ -92,7 +92,7 @@ def test_the_recorded_logs_hold_every_kind_of_note() -> None:
 
 def test_a_note_that_lacks_keys_has_defaults() -> None:
     attempted, judged = Attempted.load({"n": 1, "stop": "done"}), Judged.load({"n": 1, "green": False})
-    assert (attempted.final_text, attempted.candidate, attempted.refused_paths) == ("", None, None)
+    assert (attempted.last_text, attempted.candidate, attempted.refused_paths) == ("", None, None)
     assert (judged.failing, judged.results, judged.feedback) == ((), None, "")
     assert ProposalNote.load({}).why == ()
     failed, turn = TurnFailedNote.load({"message": "busy"}), TurnNote.load({})

@@ -59,7 +59,7 @@ def clashing(kind: Kind, count: int) -> Union:
     return next(union for union in made if union.real or not union.clashes)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("ending", "kind"), CASES, ids=[f"{ending[1:]}-{kind.__name__}" for ending, kind in CASES])
 async def test_culprits_are_found_exactly_in_real_projects(
     ending: str, kind: Kind, tmp_path: Path, show_table: Callable[[str], None]

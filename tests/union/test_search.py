@@ -177,8 +177,8 @@ def test_if_every_patch_is_red_alone_each_is_its_own_culprit() -> None:
     union = Union("all bad", apart("a", "b", "c"), tuple(Clash((id,)) for id in "abc"))
     found, _ = searched(union)
     assert found.kept == ()
-    assert [(blame.culprit, blame.partner, blame.also_in) for blame in found.blames] == [
-        (id, None, ()) for id in ("a", "b", "c")
+    assert [(blame.culprit, blame.partner, blame.witness) for blame in found.blames] == [
+        (id, None, (id,)) for id in ("a", "b", "c")
     ]
 
 
@@ -186,7 +186,7 @@ def test_of_three_patches_that_fail_only_together_the_last_is_the_culprit_and_th
     union = Union("triple", apart("a", "b", "c", "d"), (Clash(("a", "c", "d")),))
     [blame] = searched(union)[0].blames
     assert (blame.culprit, blame.partner) == ("d", None)
-    assert {"a", "c"} <= set(blame.also_in)
+    assert {"a", "c"} <= set(blame.witness)
 
 
 def test_merge_conflicts_are_found_without_extra_verdicts() -> None:

@@ -20,7 +20,7 @@ MOST_TRIED = 70_000
 """More links than ext4 allows for a file. Other file systems allow more."""
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("answer", ANSWERS, ids=["hard links", *(errno.errorcode[number] for number in ANSWERS[1:])])
 def test_work_is_done_landed_and_discarded_on_file_systems_without_hard_links(tmp_path: Path, answer: int) -> None:
     needs("bwrap")

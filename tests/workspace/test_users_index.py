@@ -117,7 +117,7 @@ async def test_a_part_of_the_index_that_is_a_link_or_a_pipe_is_named(tmp_path: P
             await store.uncommitted()
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("name", ["index", "sharedindex"])
 async def test_an_index_over_the_limit_is_refused_before_any_of_it_is_copied(tmp_path: Path, name: str) -> None:
     root = repository(tmp_path / "r")

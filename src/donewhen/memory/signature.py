@@ -139,11 +139,6 @@ def same_place(a: Signature, b: Signature) -> bool:
     return _same_step(a, b) and _overlap(a.ids, b.ids) >= SAME_PLACE
 
 
-def same_cause(a: Signature, b: Signature) -> bool:
-    """Return whether at least half of the causes are the same."""
-    return a.v == b.v and bool(a.causes) and _overlap(a.causes, b.causes) >= SAME_CAUSE
-
-
 def matches(a: Signature, b: Signature) -> bool:
     """Return whether places are the same, or one is part of the other, and the common failures have the same causes.
 

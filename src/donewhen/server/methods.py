@@ -129,7 +129,7 @@ def _round(one: Round) -> dict[str, Any]:
         "n": one.n,
         "engine": one.step,
         "stop": attempted.stop if attempted else None,
-        "said": attempted.final_text if attempted else "",
+        "said": attempted.last_text if attempted else "",
         "green": judged.green if judged else None,
         "failing": plain(judged.failing) if judged else [],
         "opinion": one.opinion.status if one.opinion else "",

@@ -28,11 +28,6 @@ class Blame:
     conflict: tuple[str, ...] = ()
     """Paths at which the witness cannot be merged."""
 
-    @property
-    def also_in(self) -> Members:
-        """The members of the witness other than culprit and partner."""
-        return tuple(id for id in self.witness if id not in (self.culprit, self.partner))
-
 
 async def first_red(known: SearchState, count: int, union: Callable[[int], Members]) -> int:
     """Return the smallest number whose union is red. The last union must be red; each union contains the one before it.

@@ -1,11 +1,11 @@
 """The verb `donewhen list`: all sessions, newest first."""
 
 import json
+from typing import Any
 
 import click
 
 from donewhen.cli.group import one_line, say
-from donewhen.cli.verbs.show import state_of
 from donewhen.server import methods
 
 
@@ -23,3 +23,8 @@ def command(as_json: bool, limit: int) -> int:
         state = row["outcome"] or state_of(row)
         click.echo(one_line(f"{row['id']}  {row['created_at'][:16].replace('T', ' ')}  {state:<17}  {row['title']}"))
     return 0
+
+
+def state_of(session: dict[str, Any]) -> str:
+    """Return the state as a word: unfinished work without a running process is `interrupted`."""
+    return session["state"] if session["live"] or session["state"] in ("waiting", "finished") else "interrupted"

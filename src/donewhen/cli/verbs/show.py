@@ -8,6 +8,7 @@ import click
 
 from donewhen.cli.group import one_line
 from donewhen.cli.session_argument import session_argument
+from donewhen.cli.verbs.list import state_of
 from donewhen.cli.views.ending import EndingFacts, price
 from donewhen.cli.views.subtask_states import AT_WORK, CHECKED, WAITS, SubtaskStates
 from donewhen.engines.spec import EngineKind
@@ -43,11 +44,6 @@ def command(session: str, config: bool, as_json: bool) -> int:
     for line in _lines(known, _records(known)):
         click.echo(one_line(line))
     return 0
-
-
-def state_of(known: dict[str, Any]) -> str:
-    """Return the state as a word: unfinished work without a running process is `interrupted`."""
-    return known["state"] if known["live"] or known["state"] in ("waiting", "finished") else "interrupted"
 
 
 def _records(known: dict[str, Any]) -> list[Record]:

@@ -95,7 +95,7 @@ def _round(one: Round) -> Iterator[str]:
     failing = ", ".join(f"{check.name} {check.status}" for check in (judged.failing if judged is not None else ()))
     judgement = "green" if judged is not None and judged.green else failing or "not judged"
     yield f"{one.n}. {one.step}: ended as {attempted.stop if attempted is not None else 'interrupted'}; {judgement}"
-    report = _in_a_line(attempted.final_text if attempted is not None else "")
+    report = _in_a_line(attempted.last_text if attempted is not None else "")
     if report:
         yield f"   > {report[:LONGEST_REPORT]}"
 

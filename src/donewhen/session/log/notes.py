@@ -125,11 +125,11 @@ class Attempted(SessionNote):
     """The end of an attempt, and the captured tree or why it could not be captured."""
 
     KIND = "attempted"
-    KEYS = MappingProxyType({"final_text": "said", "code": "word"})
+    KEYS = MappingProxyType({"last_text": "said", "code": "word"})
     OPTIONAL = frozenset({"word", "claim", "waits_for", "reset_at", "candidate", "refused", "refused_paths"})
     n: int
     stop: AttemptStop
-    final_text: str
+    last_text: str
     """What the engine wrote at the end."""
     problem: str
     code: str | None = None

@@ -50,7 +50,7 @@ async def run_attempt(context: RoundContext, step: LadderStep, current: Round) -
     attempted = Attempted(
         n=current.n,
         stop=stop,
-        final_text=attempt.last_text,
+        last_text=attempt.last_text,
         problem=silent if stop == "silence" else attempt.problem,
         code=attempt.code if stop == "declines" else None,
         claim=attempt.claim,

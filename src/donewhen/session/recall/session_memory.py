@@ -247,7 +247,7 @@ class RepairMemory(SessionMemory):
         for check in sure:
             known = repair(
                 signature=from_json(before.signatures[check]),
-                approach=current.attempted.final_text if current.attempted is not None else "",
+                approach=current.attempted.last_text if current.attempted is not None else "",
                 patch=patch,
                 origin=self._origin(current),
                 redact=partial(hide_secrets, secrets=secrets_in(self._workplace, self._start_record.settings)),

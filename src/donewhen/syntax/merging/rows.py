@@ -112,13 +112,13 @@ def _with_keys(row: Row, keys: list[bytes]) -> Row:
 
 
 def _merge_stretch(stretch: Stretch, b: Row, o: Row, t: Row, sorting: "_Sorting") -> list[MergedRow]:
-    told = [
+    texts = [
         [row.items[at].texts for at in span]
         for row, span in ((b, stretch.base), (o, stretch.ours), (t, stretch.theirs))
     ]
-    if told[1] == told[2] or told[0] == told[2]:
+    if texts[1] == texts[2] or texts[0] == texts[2]:
         return [MergedRow(b.place.get(o.keys[at]), at, t.place.get(o.keys[at])) for at in stretch.ours]
-    if told[0] == told[1]:
+    if texts[0] == texts[1]:
         return [MergedRow(b.place.get(t.keys[at]), o.place.get(t.keys[at]), at) for at in stretch.theirs]
     new_ours = [at for at in stretch.ours if o.keys[at] not in b.place]
     new_theirs = [at for at in stretch.theirs if t.keys[at] not in b.place]

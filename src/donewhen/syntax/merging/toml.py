@@ -45,14 +45,14 @@ def _statements(text: bytes) -> list[_Statement]:
     start = end = -1
     depth = 0
     for token in _TOKEN.finditer(text):
-        said = token[0]
-        if said == b"\n" and depth == 0:
+        token_text = token[0]
+        if token_text == b"\n" and depth == 0:
             found += [_Statement(start, end, text[start : start + 1] == b"[")] if start >= 0 else []
             start = -1
-        elif said.strip() and not (said.startswith(b"#") and start < 0):
-            start = token.start() + len(said) - len(said.lstrip()) if start < 0 else start
-            end = token.end() - (len(said) - len(said.rstrip()))
-            depth += (said in (b"[", b"{")) - (said in (b"]", b"}"))
+        elif token_text.strip() and not (token_text.startswith(b"#") and start < 0):
+            start = token.start() + len(token_text) - len(token_text.lstrip()) if start < 0 else start
+            end = token.end() - (len(token_text) - len(token_text.rstrip()))
+            depth += (token_text in (b"[", b"{")) - (token_text in (b"]", b"}"))
     return found + ([_Statement(start, end, text[start : start + 1] == b"[")] if start >= 0 else [])
 
 

@@ -131,12 +131,12 @@ class Weaving:
         """Record what was merged, and where."""
         inside = ".".join(where)
         if ours.what in ("definitions", "statements"):
-            said = _definition_notes(kept, ours, theirs, where)
+            notes = _definition_notes(kept, ours, theirs, where)
         elif ours.what in ("imports", "__all__"):
-            said = [ours.what]
+            notes = [ours.what]
         else:
-            said = [f"{ours.what} of {inside}" if inside else ours.what]
-        self.how += [one for one in said if one not in self.how]
+            notes = [f"{ours.what} of {inside}" if inside else ours.what]
+        self.how += [one for one in notes if one not in self.how]
 
 
 def _have_both_changed(kept: list[MergedRow], base: Items, ours: Items, theirs: Items) -> bool:
@@ -153,20 +153,20 @@ def _have_both_changed(kept: list[MergedRow], base: Items, ours: Items, theirs: 
 
 
 def _definition_notes(kept: list[MergedRow], ours: Items, theirs: Items, where: tuple[str, ...]) -> list[str]:
-    said: dict[str, None] = {}
+    notes: dict[str, None] = {}
     neighbour: list[str] = []
     for one in kept:
         item = ours.items[one.ours] if one.ours is not None else theirs.items[one.theirs or 0]
         if one.base is not None:
             neighbour = [_shown(item.key)] if item.named and item.core.kind != "import" else []
         elif item.core.kind == "import":
-            said["imports"] = None
+            notes["imports"] = None
         else:
             after = ".".join([*where, *neighbour])
-            said[
+            notes[
                 f"sibling definitions {'after' if neighbour else 'in'} {after}" if after else "sibling definitions"
             ] = None
-    return list(said) or [f"separate definitions of {'.'.join(where)}" if where else "separate definitions"]
+    return list(notes) or [f"separate definitions of {'.'.join(where)}" if where else "separate definitions"]
 
 
 def _one_sided(base: bytes | None, ours: bytes, theirs: bytes) -> bytes | None:

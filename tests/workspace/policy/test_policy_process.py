@@ -124,6 +124,7 @@ async def test_text_that_stalls_the_parser_counts_as_unparsed(command: str) -> N
         assert readers() == []
 
 
+@pytest.mark.sample(0)
 @pytest.mark.anyio
 async def test_a_stalled_process_is_ended_by_its_cpu_time_and_not_by_the_clock() -> None:
     async with Launcher.open() as launcher:
@@ -159,6 +160,7 @@ async def test_cancelling_a_request_kills_its_parser_process() -> None:
         assert readers() == []
 
 
+@pytest.mark.sample(0)
 @pytest.mark.anyio
 @pytest.mark.parametrize("decision", [Decision.DENY, Decision.ASK])
 async def test_expressions_of_the_user_do_not_depend_on_the_parser(decision: Decision) -> None:
@@ -168,6 +170,7 @@ async def test_expressions_of_the_user_do_not_depend_on_the_parser(decision: Dec
     assert (ruling.decision, ruling.rule) == (decision, f"policy.{decision.value}[0]")
 
 
+@pytest.mark.sample(0)
 @pytest.mark.anyio
 async def test_an_endless_expression_is_ended_like_the_parser() -> None:
     policy = Policy.load(deny=["re:(a+)+$"], root=ROOT)
