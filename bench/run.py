@@ -12,6 +12,7 @@ PARTS = (
     "trees",
     "capture",
     "judge",
+    "observation",
     "log_follow",
     "model_turns",
     "echo_agents",

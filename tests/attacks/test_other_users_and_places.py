@@ -44,6 +44,7 @@ IN_CI = {
         "workspace/landing/test_delivery.py",
         "workspace/landing/test_shared_repository.py",
     ),
+    "observed commands": ("workspace/test_observer.py",),
     "files and parsers": ("workspace/test_beneath.py", "workspace/test_no_hard_links.py", "fuzz/test_parsers.py"),
 }
 FILES = {"the fast tier": FAST_TIER} if FAST_TIER else IN_CI
@@ -55,7 +56,7 @@ DEPEND_ON_THE_PLACE = FAST_TIER or (
     "engines/native/test_native_landlock.py",
     "engines/native/test_native_tools.py",
     "session/test_regression_judge.py",
-    "workspace/policy/test_consulting.py",
+    "workspace/policy/test_policy_process.py",
     "workspace/test_sandbox_toolchains.py",
 )
 

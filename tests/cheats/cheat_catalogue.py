@@ -5,10 +5,11 @@ from cheats_in_js import IN_JS
 from cheats_in_rust import IN_RUST
 from cheats_inside import INSIDE
 from cheats_on_git import ON_GIT
+from cheats_on_programs import ON_PROGRAMS
 from cheats_on_settings import ON_SETTINGS
 from cheats_on_tests import ON_TESTS
 from cheats_on_tools import ON_TOOLS
 
-OUTSIDE = [*ON_TESTS, *ON_SETTINGS, *ON_TOOLS, *AT_RUN_TIME, *ON_GIT, *IN_RUST, *IN_JS]
+OUTSIDE = [*ON_TESTS, *ON_SETTINGS, *ON_TOOLS, *AT_RUN_TIME, *ON_GIT, *ON_PROGRAMS, *IN_RUST, *IN_JS]
 """The first tier: files, configuration, environment, PATH, caches, exit codes, daemons, reports, git."""
 CHEATS = [*OUTSIDE, *INSIDE]

@@ -36,6 +36,7 @@ SIGNS = {
     "with new tests, green and then red": "reruns",
     "the older tests pass only together": "reruns",
     "red, then green": "reruns",
+    "no longer starts": "observation",
     "at least": "counts",
     "on the base": "counts",
     "a test of the base did not run": "counts",

@@ -10,11 +10,13 @@ from cheat_judge import verdict_of
 from cheat_scenes import MAKE, PLAIN, SCRIPT, SETUP, UNITTEST
 from cheat_scenes_rust_js import NODE, NPM, RUST, RUST_INLINE
 from cheat_workspace import CheatWorkspace, put
+from cheats_on_programs import CTEST, DIFFERENCES, INCLUDED, PROVE, SHELL, STAMP, TARGET
 
 pytestmark = pytest.mark.anyio
 
 FIX = {"calc.py": "def add(a, b):\n    return a + b\n"}
 RUST_FIX = {"src/lib.rs": ("    a - b", "    a + b")}
+C_FIX = {"add.c": ("a - b", "a + b")}
 JS_FIX = {"add.js": "exports.add = (a, b) => a + b;\n"}
 NEW_TEST = text("""
     from calc import add
@@ -170,6 +172,18 @@ WORKS = [
             'require("node:test")("large", () => assert.strictEqual(require("../add.js").add(1e6, 1), 1000001));\n',
         },
     ),
+    *(
+        Work(says=f"a fix in C, with {scene.name}", scene=scene, edit=C_FIX)
+        for scene in (TARGET, STAMP, INCLUDED, CTEST, DIFFERENCES)
+    ),
+    Work(says="a fix in Perl", scene=PROVE, edit={"lib/Calc.pm": ("$_[0] - $_[1]", "$_[0] + $_[1]")}),
+    Work(
+        says="a fix in Perl with options and a new test",
+        scene=PROVE,
+        edit={"lib/Calc.pm": ("$_[0] - $_[1]", "$_[0] + $_[1]")},
+        write={".proverc": "--timer\n", "t/c.t": "use Test::More tests => 1;\nuse Calc;\nis(Calc::add(0, 0), 0);\n"},
+    ),
+    Work(says="a fix in shell", scene=SHELL, edit={"add": ("$1 - $2", "$1 + $2")}),
     Work(
         says="a new dependency and a new version in package.json",
         scene=NPM,

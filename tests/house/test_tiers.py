@@ -18,6 +18,7 @@ CHEATS = "tests/cheats/test_cheats.py"
 ONLY_IN_TEST_ALL = {
     "tests/attacks/test_other_users_and_places.py",
     "tests/projects/test_planned_projects.py",
+    "tests/runs/test_crash_control.py",
     "tests/runs/test_memory_crashes.py",
 }
 """Files of one long test. Other files of the same families (attacks, real projects, crash sweeps) are in the sample."""

@@ -10,6 +10,21 @@ if TYPE_CHECKING:
 
 
 @frozen(kw_only=True)
+class StartedProgram:
+    """A program that a run started."""
+
+    name: str
+    """`./path` of a program of the tree; the name alone of any other."""
+    parent: int
+    """The number of the program that started it; -1 if that is not known."""
+    succeeded: bool
+    files: tuple[str, ...] = ()
+    """Files of the base among its words."""
+    read: tuple[str, ...] = ()
+    """Files of the base that it read, if it started other programs. Known only for runs on the base."""
+
+
+@frozen(kw_only=True)
 class CheckRun:
     """The facts of one run."""
 
@@ -31,6 +46,10 @@ class CheckRun:
     """Forbidden writes during the run, one line each."""
     caught: bool | None = None
     """True if the test that must fail was reported; None if there was no such test."""
+    started: tuple[StartedProgram, ...] | None = None
+    """The programs in the order of their start; None if the run could not be observed."""
+    all_started: bool = False
+    """True if `started` contains every program."""
     confirmed: bool = False
     """True if the run was red and a second run was red too."""
     keepable: bool = True

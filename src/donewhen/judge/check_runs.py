@@ -8,6 +8,7 @@ Every run gets its own throw-away tree, so that no check can see what another ch
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, field, replace
+from typing import TYPE_CHECKING
 
 from donewhen.judge.check_run import CheckRun
 from donewhen.judge.contract import Check
@@ -16,9 +17,13 @@ from donewhen.judge.judge_host import JudgeEnvironment, JudgeHost
 from donewhen.judge.run_cache import RunCache, key_of
 from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
+from donewhen.workspace.sandbox.level import Level
 from donewhen.workspace.trees.trees import Tree
 
-VERSION = 2
+if TYPE_CHECKING:
+    from donewhen.workspace.sandbox.seccomp import ObservedCalls
+
+VERSION = 3
 """Version of the format and meaning of kept runs. A change of this number makes all kept runs unknown."""
 
 
@@ -76,6 +81,7 @@ class CheckRuns:
             read_only_files=tuple(path for path in self.read_only_files() if path not in (files or {})),
             added_files=files or {},
             canary_name=name,
+            observe=None if name else self._calls_to_observe(tree),
         )
         async with self._tree(tree) as judge_tree:
             run = await run_check.run(self.host, judge_tree, check, mode)
@@ -84,6 +90,12 @@ class CheckRuns:
                 run = await run_check.run(self.host, judge_tree, check, mode)
         self.runs.put(key, run)
         return run
+
+    def _calls_to_observe(self, tree: str) -> "ObservedCalls | None":
+        """Return what to record of a run. On the base, opened files show which programs run product code."""
+        if not self.defences.observation or self.host.probe.level is not Level.BUBBLEWRAP:
+            return None
+        return "opens" if tree == self.base_tree else "executions"
 
     @asynccontextmanager
     async def _tree(self, tree: str) -> AsyncGenerator[Tree]:
@@ -103,5 +115,11 @@ class CheckRuns:
             return ""
         layers = (await self.host.tree_layers(self.base, "" if tree == self.base_tree else tree)).layers
         compared = asdict(replace(check, name="", held_out=False, quarantine=None))
-        environment = (self.environment.digest, self.rules, self.defences.caches, self.defences.tools)
+        environment = (
+            self.environment.digest,
+            self.rules,
+            self.defences.caches,
+            self.defences.tools,
+            self.defences.observation,
+        )
         return key_of(VERSION, purpose, self.base_tree, tree, compared, layers, environment)

@@ -27,6 +27,8 @@ class Defences:
     """A report that the run on the base wrote and this run did not write is tampering."""
     canary: bool = True
     """A test that must fail is added in a separate run. A runner that stays green was tampered with."""
+    observation: bool = True
+    """Vacuous: a program that the check started on the base is not started any more."""
     reruns: bool = True
     """A red check is run again where that can change the verdict, and new tests must pass more than once."""
 

@@ -4,7 +4,7 @@ An exit code of 0 proves little. If a runner is recognised, its tests must have 
 no more skipped tests. If the run on the base left a report, this run must leave one too. A doubt never becomes a pass.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from donewhen.judge.check_run import CheckRun
 from donewhen.judge.contract import Check, Contract
@@ -106,6 +106,13 @@ def doubts_of_names(missing: frozenset[str]) -> Iterator[Doubt]:
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         yield CheckStatus.VACUOUS, f"a test of the base did not run: {min(missing)}{more}"
+
+
+def doubts_of_programs(missing: Sequence[str]) -> Iterator[Doubt]:
+    """Yield a doubt if the check started programs on the base that it does not start now."""
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        yield CheckStatus.VACUOUS, f"it no longer starts what it started on the base: {missing[0]}{more}"
 
 
 def doubts_of_report(run: CheckRun, base: CheckRun) -> Iterator[Doubt]:

@@ -64,6 +64,8 @@ class GreenProof:
     graded: GradedTree
     request: JudgeRequest
     emit_baseline: EmitBaseline
+    is_protected: Callable[[str], bool]
+    """Tells whether a path of the base is protected from the work."""
     notes: list[VerdictNote] = field(default_factory=list[VerdictNote])
 
     @property
@@ -95,11 +97,29 @@ class GreenProof:
             # Test names can differ from run to run. Only names that a second run on the base also has are counted.
             again = await self.runs.run(check, self.runs.base_tree, 2)
             found += evidence.doubts_of_names(missing & frozenset(again.reading.ran if again.reading else ()))
+        if not found and defences.observation:
+            found += await self._doubts_of_programs(check, run, base)
         if not found and run.reading is not None and defences.canary:
             found += await self._canary(check)
         if not found and self.graded.control != self.runs.base_tree and defences.reruns:
             found += await self._repeat(check) or await self._run_without_new_tests(check)
         return found
+
+    async def _doubts_of_programs(self, check: Check, run: CheckRun, base: CheckRun) -> list[Doubt]:
+        """Compare the programs that were started. Only those that two runs on the base started are counted.
+
+        A record of this run that is not complete counts nevertheless: product code could start thousands of programs.
+        """
+        if run.started is None or base.started is None or not base.all_started:
+            return []
+        from donewhen.judge.started import no_longer_started  # only a green check on changed work needs it
+
+        missing = no_longer_started(base.started, run.started, self.is_protected)
+        if missing:
+            again = await self.runs.run(check, self.runs.base_tree, 2)
+            twice = no_longer_started(again.started or (), run.started, self.is_protected)
+            missing = tuple(name for name in missing if name in twice)
+        return list(evidence.doubts_of_programs(missing))
 
     async def base(self, check: Check) -> CheckRun:
         run = await self.runs.run(check, self.runs.base_tree)

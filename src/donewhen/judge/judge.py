@@ -53,7 +53,11 @@ class Judge:
         for edit in graded.edits:
             self._emit(events.ProtectedEdit(**asdict(edit)))
         check_runs = await self._check_runs(base_tree, base_files, graded)
-        proof = GreenProof(check_runs, self._contract, graded, self._request, self._emit_baseline)
+
+        def is_protected(path: str) -> bool:
+            return bool(self._guard(base_files).protects(path))
+
+        proof = GreenProof(check_runs, self._contract, graded, self._request, self._emit_baseline, is_protected)
         results = [await self._result(proof, check) for check in self._contract.checks]
         results = await self._rerun(proof, results)
         verdict = Verdict(

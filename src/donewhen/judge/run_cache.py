@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from donewhen.judge.check_run import CheckRun
+from donewhen.judge.check_run import CheckRun, StartedProgram
 from donewhen.workspace.files import write_atomically
 
 if TYPE_CHECKING:
@@ -37,7 +37,12 @@ class RunCache:
         try:
             known: dict[str, Any] = json.loads((self._directory / key).read_text())
             known |= {name: tuple(known[name]) for name in ("touched", "expected")}
-            facts: dict[str, Any] = {**known, "reading": _reading(known["reading"]), "cached": True}
+            facts: dict[str, Any] = {
+                **known,
+                "reading": _reading(known["reading"]),
+                "started": _started(known["started"]),
+                "cached": True,
+            }
             return CheckRun(**facts)
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -66,6 +71,14 @@ def forget_old_runs(state: Path, kept: int = KEPT) -> None:
 
 def key_of(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, default=str).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _started(known: list[dict[str, Any]] | None) -> tuple[StartedProgram, ...] | None:
+    if known is None:
+        return None
+    for program in known:
+        program.update({name: tuple(program[name]) for name in ("files", "read")})
+    return tuple(StartedProgram(**program) for program in known)
 
 
 def _reading(known: dict[str, Any] | None) -> "RunnerReport | None":

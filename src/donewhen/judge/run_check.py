@@ -6,9 +6,12 @@ writes no Python bytecode. Protected files are mounted read-only from the base, 
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from donewhen.judge import runners
 from donewhen.judge.check_run import CheckRun
@@ -16,6 +19,7 @@ from donewhen.judge.contract import Check
 from donewhen.judge.defences import Defences
 from donewhen.judge.judge_host import JudgeEnvironment, JudgeHost
 from donewhen.judge.output_tail import redacted, tail_of
+from donewhen.judge.started import started_programs
 from donewhen.readers.result import RunnerReport
 from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
@@ -25,6 +29,9 @@ from donewhen.workspace.sandbox.level import Level
 from donewhen.workspace.sandbox.sandbox import SandboxTree, ShellCommand
 from donewhen.workspace.sandbox.view import Bind
 from donewhen.workspace.trees.trees import Tree
+
+if TYPE_CHECKING:
+    from donewhen.workspace.sandbox.seccomp import ObservedCalls
 
 REPORTS_INSIDE = "/tmp/reports"
 REPORT_BYTES = 64 * 1024 * 1024
@@ -56,6 +63,8 @@ class RunMode:
     """Protected files that are mounted read-only from the base."""
     added_files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Files that are added to the tree, or replace files of it, for this run."""
+    observe: "ObservedCalls | None" = None
+    """What is recorded of the programs that the run starts."""
     canary_name: str = ""
     """The name of a test in `added_files` that must be reported as failed; empty if there is none."""
 
@@ -77,9 +86,14 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         canary.see(chunk)
 
     command = ShellCommand(
-        text=instrumented.command, dir=check.dir, timeout_secs=check.timeout_secs, keep_bytes=OUTPUT_BYTES
+        text=instrumented.command,
+        dir=check.dir,
+        timeout_secs=check.timeout_secs,
+        keep_bytes=OUTPUT_BYTES,
+        observe=mode.observe,
     )
     finished = await host.sandbox_of(sandbox_tree).run(command, stdout=see)
+    observed = finished.observed
     written = await host.trees.written(tree)
     found = runners.read(
         _read_reports(reports, sorted(os.listdir(reports))),
@@ -102,9 +116,23 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         evidence=evidence,
         expected=instrumented.expected,
         touched=mode.forbidden_writes(path for path in written if path not in mode.added_files),
+        started=observed and started_programs(observed, sandbox_tree.root, _is_file_of(mode.base_files)),
+        all_started=observed is not None and observed.is_complete,
         caught=_caught(mode.canary_name, finished, report, canary.found) if mode.canary_name else None,
         keepable=finished.end is End.EXITED,
     )
+
+
+def _is_file_of(base_files: Root) -> Callable[[str], bool]:
+    @cache
+    def is_file(path: str) -> bool:
+        try:
+            found = base_files.status(path) if path else None
+        except OSError:
+            return False
+        return found is not None and not stat.S_ISDIR(found.st_mode)
+
+    return is_file
 
 
 def _with_mounts(

@@ -10,10 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.records import frozen
 from donewhen.workspace.process.output import KEEP_BYTES, SPOOL_BYTES, Output, Watch
+
+if TYPE_CHECKING:
+    from donewhen.workspace.process.observed import Observed
 
 LONGEST_WORD = 1 << 17
 """The kernel's limit for one argument, in bytes, including the final NUL."""
@@ -44,6 +47,8 @@ class Confinement:
     landlock: Mapping[str, Any] | None = None
     seccomp: bytes = b""
     """A BPF program that the launcher itself loads."""
+    observe: bytes = b""
+    """A BPF program that hands calls over to an observer. Only for a sandbox."""
     memory_files: tuple[bytes, ...] = ()
     """Contents that the sandbox gets on descriptors 7, 8, …"""
     rlimits: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -81,6 +86,8 @@ class Finished(NamedTuple):
     duration_secs: float
     swept: int
     """How many processes were left to kill when the command itself had ended."""
+    observed: "Observed | None" = None
+    """What the observer saw; None if the command was not observed."""
 
     @property
     def ok(self) -> bool:
@@ -151,6 +158,7 @@ def specification(command: Command) -> dict[str, Any]:
         "listen": [list(address) for address in held.listen],
         "landlock": held.landlock,
         "seccomp": len(held.memory_files) if held.seccomp else -1,
+        "observe": held.observe.hex(),
         "memory_files": [hashlib.sha256(content).hexdigest() for content in held.memory_files],
         "rlimits": dict(held.rlimits),
         "processes": held.watch.get("processes", 0),

@@ -21,7 +21,7 @@ import time
 from collections.abc import AsyncGenerator, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
@@ -37,12 +37,18 @@ from donewhen.workspace.process.command import (
     start_script,
     unfit_reason,
 )
+from donewhen.workspace.process.launcher import messages
 from donewhen.workspace.process.output import Output, OutputBuffer, OutputPipe
+
+if TYPE_CHECKING:
+    from donewhen.workspace.process.observed import Observed, Observer
 
 BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from donewhen.workspace.process.launcher.server import serve; serve({fd})"
 )
+SANDBOX_PROGRAMS = 2
+"""The programs that start before the command in a sandbox: bubblewrap, and the shell that waits for its orders."""
 IDLE_SUPERVISORS = 4
 KEEP_SECS = 60.0
 """Limited in time because a waiting sandbox holds references to every mounted file system of the machine."""
@@ -121,13 +127,17 @@ class Launcher:
         with contextlib.ExitStack() as held:
             with _machinery("cannot start a command"):
                 streams = _open_streams(command, listeners, held)
-                order = held.enter_context(contextlib.closing(_Order(command, streams, self._keep_secs)))
-                loop = held.enter_context(contextlib.closing(_RunLoop(order, streams, listeners)))
+                observer = self._new_observer(SANDBOX_PROGRAMS) if command.confinement.observe else None
+                if observer is not None:
+                    held.callback(observer.close)
+                order = held.enter_context(contextlib.closing(_Order(command, streams, self._keep_secs, observer)))
+                loop = held.enter_context(contextlib.closing(_RunLoop(order, streams, listeners, observer)))
             last = await self._run_supervised(loop, command.timeout_secs)
             # Every process that could write is dead, so the pipes hold all the remaining output.
             for stream in streams:
                 stream.drain()
-        return _result(last, command, streams, began)
+            observed = await observer.record() if observer is not None else None
+        return _result(last, command, streams, began, observed)
 
     async def _run_supervised(self, loop: "_RunLoop", timeout_secs: float | None) -> Message:
         """Return the last message of the supervisor that ran the command. Skip supervisors that died while idle."""
@@ -194,10 +204,22 @@ class Launcher:
             raise MachineryBroke("the launcher is closed")
         with _pair() as (ours, theirs):
             ours.setblocking(False)
-            if not _send(self._connect(), b"w", [theirs.fileno()]):
-                self._end_program()  # the program was killed
-                _send(self._connect(), b"w", [theirs.fileno()])
+            self._start(messages.SUPERVISOR, theirs)
             return _Supervisor(ours)
+
+    def _new_observer(self, skipped: int) -> "Observer":
+        """Start an observer. It ignores the first programs that start a sandbox."""
+        from donewhen.workspace.process.observed import Observer  # few commands are observed
+
+        with _pair() as (ours, theirs), _pair() as (channel, listener):
+            self._start(messages.OBSERVER, theirs)
+            _send(ours, str(skipped).encode(), [listener.fileno()])
+            return Observer(ours, channel)
+
+    def _start(self, what: bytes, orders: socket.socket) -> None:
+        if not _send(self._connect(), what, [orders.fileno()]):
+            self._end_program()  # the program was killed
+            _send(self._connect(), what, [orders.fileno()])
 
     def _connect(self) -> socket.socket:
         if self._requests is None:
@@ -263,7 +285,9 @@ class _Gone(Exception):
 class _Order:
     """A command as the descriptors that `launcher.child` expects, open until a supervisor has accepted them."""
 
-    def __init__(self, command: Command, streams: list[OutputPipe], keep_secs: float) -> None:
+    def __init__(
+        self, command: Command, streams: list[OutputPipe], keep_secs: float, observer: "Observer | None"
+    ) -> None:
         held = command.confinement
         text = json.dumps(specification(command)).encode()
         self.kind = text if held.sandbox else b""
@@ -280,6 +304,7 @@ class _Order:
                 "handshake": bool(held.sandbox),
                 "limits": dict(held.watch),
                 "keep": keep_secs,
+                "observe": observer is not None,
             }
         ).encode()
         self.is_accepted = False
@@ -291,6 +316,8 @@ class _Order:
                     stream.open()
                     ours.callback(stream.close_writer)
                 self.fds = [*files[:2], streams[0].writer, streams[-1].writer, *files[2:]]
+            if observer is not None:
+                self.fds = [*self.fds, observer.channel.fileno()]
             self._ours = ours.pop_all()
 
     def accept(self) -> None:
@@ -304,13 +331,18 @@ class _Order:
 class _RunLoop:
     """Reads the messages of a supervisor and the output of its command, in one task, through one epoll descriptor."""
 
-    def __init__(self, order: _Order, streams: list[OutputPipe], listeners: OutputListeners) -> None:
+    def __init__(
+        self, order: _Order, streams: list[OutputPipe], listeners: OutputListeners, observer: "Observer | None"
+    ) -> None:
         self.order = order
+        self._observer = observer
         self._outputs = streams
         self._streams: dict[int, OutputPipe] = {}
         self._listeners = listeners
         self._epoll = select.epoll()
         self._listen([stream for stream in streams if stream.reader >= 0])
+        if observer is not None:
+            self._epoll.register(observer, select.EPOLLIN)
 
     def _listen(self, streams: list[OutputPipe]) -> None:
         for stream in streams:
@@ -331,6 +363,8 @@ class _RunLoop:
                 if fd in self._streams:
                     if not self._streams[fd].read():
                         self._epoll.unregister(fd)
+                elif self._observer is not None and fd == self._observer.fileno():
+                    raise self._observer.died()
                 else:
                     message, fds = _receive(supervisor)
                     if message.get("say") == "ended":
@@ -426,7 +460,9 @@ def _memory_file(content: bytes, held: contextlib.ExitStack) -> int:
     return fd
 
 
-def _result(last: Message, command: Command, streams: list[OutputPipe], began: float) -> Finished:
+def _result(
+    last: Message, command: Command, streams: list[OutputPipe], began: float, observed: "Observed | None" = None
+) -> Finished:
     outputs = [stream.output() for stream in streams]
     end, code, number, reason = _end_of(last, bool(command.confinement.sandbox))
     return Finished(
@@ -438,6 +474,7 @@ def _result(last: Message, command: Command, streams: list[OutputPipe], began: f
         stderr=outputs[1] if len(outputs) > 1 else Output(),
         duration_secs=time.monotonic() - began,
         swept=last["swept"],
+        observed=observed,
     )
 
 

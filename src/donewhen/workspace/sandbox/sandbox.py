@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from donewhen.workspace.sandbox.relay import RelayService
+    from donewhen.workspace.sandbox.seccomp import ObservedCalls
 
 # Imported on use, because only some sandboxes need them: `relay`, `landlock`, `seccomp`.
 
@@ -60,6 +61,8 @@ class ShellCommand:
     merge_stderr: bool = True
     keep_bytes: int = KEEP_BYTES
     """The number of output bytes kept from the beginning, and again from the end."""
+    observe: "ObservedCalls | None" = None
+    """Which calls an observer records. Only bubblewrap sandboxes can be observed."""
 
 
 class Sandbox(Protocol):
@@ -136,7 +139,7 @@ class TreeSandbox:
 
     def _prepare(self, command: ShellCommand, cwd: str) -> Command:
         if self._probe.level is Level.BUBBLEWRAP:
-            confinement = self._bubblewrap
+            confinement = self._observed(command.observe) if command.observe else self._bubblewrap
         elif self._probe.level is Level.LANDLOCK:
             confinement = self._landlock()
         else:
@@ -184,6 +187,11 @@ class TreeSandbox:
                 memory_files=(seccomp.program(kernel.machine()),),
             )
         )
+
+    def _observed(self, calls: "ObservedCalls") -> Confinement:
+        from donewhen.workspace.sandbox import seccomp
+
+        return replace(self._bubblewrap, observe=seccomp.observing(kernel.machine(), calls))
 
     def _landlock(self) -> Confinement:
         from donewhen.workspace.sandbox import landlock, seccomp

@@ -13,8 +13,20 @@ name a process by its number are passed to the launcher, which allows those on t
 
 import errno
 import struct
+from typing import Literal
 
 from donewhen.records import frozen
+from donewhen.workspace.process.launcher.observer import (
+    AT_EMPTY_PATH,
+    CHANGE_DIRECTORY,
+    CREATE,
+    EXECUTE,
+    EXIT,
+    LOOK,
+    OBSERVED,
+    OPEN,
+    OPEN_HOW,
+)
 
 # struct seccomp_data: nr, arch, instruction pointer (8), six arguments of 8 bytes each
 NR, ARCH = 0, 4
@@ -117,6 +129,16 @@ IN_SHARED_NAMESPACES = {*SHARED_MEMORY, *ATTRIBUTES, *BY_PROCESS, *BY_KIND}
 ABSENT = {"clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"}
 """Fail with ENOSYS: glibc and node then use the older call."""
 
+ObservedCalls = Literal["executions", "opens", "lookups"]
+"""Which calls an observer sees: programs that start and end; also opened files; also paths that are looked up."""
+OBSERVED_KINDS: dict[ObservedCalls, frozenset[int]] = {
+    "executions": frozenset((EXECUTE, EXIT)),
+    "opens": frozenset((EXECUTE, EXIT, CHANGE_DIRECTORY, OPEN, OPEN_HOW, CREATE)),
+    "lookups": frozenset((EXECUTE, EXIT, CHANGE_DIRECTORY, OPEN, OPEN_HOW, CREATE, LOOK)),
+}
+EMPTY_PATH_FLAGS = {"newfstatat": 3, "statx": 2}
+"""Call → the argument with its flags, one of which says that there may be no path."""
+
 LOCAL_FAMILIES = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
 
 
@@ -144,6 +166,25 @@ def program(machine: str, families: tuple[int, ...] = LOCAL_FAMILIES, own_namesp
     code += _for_call(table.numbers["ioctl"], [_load(ARG_LOW[1]), *requests])
     code += _for_call(table.numbers["socket"], [_load(ARG_LOW[0]), *_only(families, errno.EAFNOSUPPORT)])
     code += _for_call(table.numbers["socketpair"], pairs)
+    return b"".join([*code, _instruction(RETURN, 0, 0, ALLOW)])
+
+
+def observing(machine: str, watch: ObservedCalls) -> bytes:
+    """Return a filter that hands calls over to an observer and allows all; empty if there is no table for it.
+
+    A look-up by descriptor alone names no path, so it is not handed over.
+    """
+    calls, table = OBSERVED.get(machine, {}), TABLES.get(machine)
+    if table is None:
+        return b""
+    code = [_load(ARCH), _instruction(JEQ, 1, 0, table.arch), _instruction(RETURN, 0, 0, ALLOW), _load(NR)]
+    for name, (number, kind, _, _) in calls.items():
+        if kind in OBSERVED_KINDS[watch] and name not in EMPTY_PATH_FLAGS:
+            code += [_instruction(JEQ, 0, 1, number), _instruction(RETURN, 0, 0, NOTIFY)]
+    for name, argument in EMPTY_PATH_FLAGS.items():
+        if calls[name][1] in OBSERVED_KINDS[watch]:
+            by_path = [_load(ARG_LOW[argument]), _instruction(JSET, 1, 0, AT_EMPTY_PATH)]
+            code += _for_call(calls[name][0], [*by_path, _instruction(RETURN, 0, 0, NOTIFY)])
     return b"".join([*code, _instruction(RETURN, 0, 0, ALLOW)])
 
 

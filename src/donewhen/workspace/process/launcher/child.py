@@ -19,6 +19,7 @@ If the tree is not known yet, a *mount helper* process stays behind and mounts t
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -159,6 +160,7 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
         message, fds, _, _ = socket.recv_fds(orders, 64, DESCRIPTORS)
         if message:
             spec: dict[str, Any] = specification(fds[SPECIFICATION])
+            observer = fds.pop() if spec["observe"] else -1
             layers = specification(fds.pop()) if spec["handshake"] and message == RUN else spec["layers"]
             _limit(spec["rlimits"], spec["oom_score_adj"])
             _private_namespaces(spec, orders)
@@ -166,7 +168,7 @@ def _wait_for_orders(orders: socket.socket, control: socket.socket, pipes: Pipes
                 _start_mount_helper(spec, orders)
             elif spec["mounts"] or layers:
                 mounts.mount_view(spec["mounts"], spec["shelf"], layers)
-            failures = _become(spec, fds, pipes, control, orders, supervisor)
+            failures = _become(spec, fds, pipes, control, orders, supervisor, observer)
     except BaseException as error:  # noqa: BLE001 - a fork of the supervisor must end here and report why
         os.write(failures, _error_text(error))
     finally:
@@ -193,15 +195,23 @@ def _run_mount_helper(target: mounts.MountTarget, child: int, orders: socket.soc
 
 
 def _become(
-    spec: dict[str, Any], fds: list[int], pipes: Pipes, control: socket.socket, orders: socket.socket, supervisor: int
+    spec: dict[str, Any],
+    fds: list[int],
+    pipes: Pipes,
+    control: socket.socket,
+    orders: socket.socket,
+    supervisor: int,
+    observer: int,
 ) -> int:
     if spec["private_net"]:
         _raise_loopback(spec["addresses"])
         socket.send_fds(control, [json.dumps({"say": "listening"}).encode()], _listen(spec["listen"]))
     os.chdir(_bytes(spec["cwd"]))
-    failures = _lay_out_descriptors(spec, fds, pipes, orders)
+    failures = _lay_out_descriptors(spec, fds, pipes, orders, observer)
     try:
         _lock(spec, supervisor)
+        if observer >= 0:
+            _observe_calls(spec["observe"], failures + 1)
         argv = [_bytes(word) for word in spec["argv"]]
         env = {_bytes(name): _bytes(value) for name, value in spec["env"].items()}
         os.execve(argv[0], argv, env)
@@ -288,21 +298,24 @@ def _listen(wanted: list[list[Any]]) -> list[int]:
     return listeners
 
 
-def _lay_out_descriptors(spec: dict[str, Any], fds: list[int], pipes: Pipes, orders: socket.socket) -> int:
+def _lay_out_descriptors(
+    spec: dict[str, Any], fds: list[int], pipes: Pipes, orders: socket.socket, observer: int
+) -> int:
     """Move the command's descriptors to their numbers, close all others; return the descriptor for failures."""
     stdin, stdout, stderr, extra = fds[STDIN], fds[STDOUT], fds[STDERR], fds[FIRST_OF_EXTRA:]
     wanted = [stdin, stdout, stderr]
     if spec["handshake"]:
         wanted = [stdin, stdout, pipes.complaints[1], stderr, pipes.readiness[1], pipes.permission[0], *extra]
-    # Closed by exec: the pipe for failures, the filter that the launcher itself loads, the channel for its listener.
+    # Closed by exec: the pipe for failures, the filter that the launcher itself loads, the channel for its listener, or
+    # the channel to an observer.
     filtered: list[int] = [extra[spec["seccomp"]], orders.detach()] if spec["seccomp"] >= 0 else []
-    private = [pipes.failures[1], *filtered]
+    private = [pipes.failures[1], *filtered, *([observer] if observer >= 0 else [])]
     parked = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH) for fd in (*wanted, *private)]
     for number, fd in enumerate(parked):
         os.dup2(fd, number, inheritable=number < len(wanted))
     os.closerange(len(parked), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     if filtered:
-        spec["seccomp"] = len(parked) - len(filtered)
+        spec["seccomp"] = len(wanted) + 1
     return len(wanted)
 
 
@@ -327,6 +340,23 @@ def _filter_calls(program: int, orders: int) -> None:
     if listener >= 0:
         with socket.socket(fileno=orders) as channel:
             socket.send_fds(channel, [FILTERED], [listener])
+
+
+def _observe_calls(program: str, observer: int) -> None:
+    """Hand calls over to the observer. From here on, every such call waits until the observer has seen it.
+
+    Where an outer filter already has a listener, as in some containers, the command runs unobserved.
+    """
+    try:
+        listeners = [kernel.load_with_listener(bytes.fromhex(program))]
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        listeners = []
+    with socket.socket(fileno=observer) as channel:
+        socket.send_fds(channel, [FILTERED], listeners)
+    for listener in listeners:
+        os.close(listener)
 
 
 def _default_signals() -> None:

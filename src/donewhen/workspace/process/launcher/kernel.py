@@ -136,19 +136,24 @@ def load_seccomp(program: bytes) -> int:
     Return the descriptor from which to read the calls that the program hands over. It is -1 if an outer filter already
     has such a listener: the kernel permits only one, and the calls handed over by this program fail with ENOSYS.
     """
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
-    instructions = ctypes.create_string_buffer(program, len(program))
-    fprog = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(instructions)))
     try:
-        return _seccomp(SECCOMP_LISTENER | SECCOMP_WAIT_KILLABLE, fprog)
+        return load_with_listener(program)
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
-    _seccomp(0, fprog)
+    _seccomp(0, program)
     return -1
 
 
-def _seccomp(flags: int, fprog: ctypes.Array[ctypes.c_char]) -> int:
+def load_with_listener(program: bytes) -> int:
+    """Like `load_seccomp`, but load nothing and raise EBUSY if an outer filter already has a listener."""
+    return _seccomp(SECCOMP_LISTENER | SECCOMP_WAIT_KILLABLE, program)
+
+
+def _seccomp(flags: int, program: bytes) -> int:
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    instructions = ctypes.create_string_buffer(program, len(program))
+    fprog = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(instructions)))
     number, operation = SYS_SECCOMP[machine()], ctypes.c_uint(SECCOMP_SET_MODE_FILTER)
     return _checked(_libc.syscall(number, operation, ctypes.c_uint(flags), fprog), "seccomp")
 

@@ -35,8 +35,8 @@ class Kind:
         self.fds = fds
         self.text = text_of(fds[0])
         spec: dict[str, Any] = json.loads(self.text)
-        self.can_wait = not spec["private_net"]
-        """False with a private network: its listeners for relayed services need a harness that accepts connections."""
+        self.can_wait = not spec["private_net"] and not spec["observe"]
+        """False if a harness must serve it from the start: listeners for relayed services, or its observed calls."""
         self._sources = [path for path in map(mounts.source, spec["mounts"]) if path]
 
     def host_stamps(self) -> list[HostStamp]:
@@ -83,8 +83,8 @@ class PrewarmedSandbox:
         (out, self._out), (err, self._err) = os.pipe(), os.pipe()
         self.outputs = [out, err]
 
-    def start(self, layers: int | None = None) -> None:
-        """Start the sandbox, with the layers of its tree if they are known already."""
+    def start(self, layers: int | None = None, observer: int = -1) -> None:
+        """Start the sandbox, with the layers of its tree if they are known already, and the channel to its observer."""
         self.has_tree = layers is not None
         self._stamps = self.kind.host_stamps()
         self.started_at = time.monotonic()
@@ -92,7 +92,10 @@ class PrewarmedSandbox:
         # Reopened, because an earlier reader has moved the shared offset to the end.
         extra = [os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC) for fd in files]
         fds = [specification, self._input, self._out, self._err, self._orders, *extra]
-        self.child.send(*(child.RUN_PREWARMED, fds) if layers is None else (child.RUN, [*fds, layers]))
+        if layers is None:
+            self.child.send(child.RUN_PREWARMED, fds)
+        else:
+            self.child.send(child.RUN, [*fds, layers, *([observer] if observer >= 0 else [])])
         for fd in (self._out, self._err, *extra):
             os.close(fd)
 

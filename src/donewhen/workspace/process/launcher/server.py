@@ -1,6 +1,6 @@
-"""The launcher's main loop: each message starts a supervisor; the end of the stream ends the program.
+"""The launcher's main loop: each message starts a supervisor or an observer; the end of the stream ends the program.
 
-A message carries the supervisor's end of a socket to the harness. From then on the two communicate without the server.
+A message carries its end of a socket to the harness. From then on the two communicate without the server.
 A supervisor runs one command after the other, so that starting a command need not wait for a fork of this program.
 
 The server is the second line of defence: it is a child sub-reaper too. Processes that a killed supervisor leaves behind
@@ -16,7 +16,7 @@ import signal
 import socket
 import time
 
-from donewhen.workspace.process.launcher import kernel, kill_tree, supervisor
+from donewhen.workspace.process.launcher import kernel, kill_tree, messages, supervisor
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
 """Ignored because the harness ends the launcher, by closing the socket."""
@@ -30,11 +30,11 @@ def serve(descriptor: int) -> None:
     gc.disable()
     gc.freeze()
     deaths = kill_tree.Deaths()
-    supervisors: set[int] = set()
+    started: set[int] = set()
     harness = _harness()
     with socket.socket(fileno=descriptor) as requests:
-        _answer(requests, harness, deaths, supervisors)
-    _end(deaths, supervisors)
+        _answer(requests, harness, deaths, started)
+    _end(deaths, started)
     os._exit(0)
 
 
@@ -53,7 +53,7 @@ def _harness() -> int:
         return -1  # then only the end of the stream shows it
 
 
-def _answer(requests: socket.socket, harness: int, deaths: kill_tree.Deaths, supervisors: set[int]) -> None:
+def _answer(requests: socket.socket, harness: int, deaths: kill_tree.Deaths, started: set[int]) -> None:
     poll = select.poll()
     poll.register(requests, select.POLLIN)
     poll.register(deaths, select.POLLIN)
@@ -64,19 +64,19 @@ def _answer(requests: socket.socket, harness: int, deaths: kill_tree.Deaths, sup
         if harness in events:
             return
         if deaths.fileno() in events:
-            _reap(deaths, supervisors)
+            _reap(deaths, started)
         if requests.fileno() in events:
             message, fds, _, _ = socket.recv_fds(requests, 1, 1)
             if not message:
                 return
             for fd in fds:
-                supervisors.update(_new_supervisor(requests, fd))
+                started.update(_start(requests, message, fd))
 
 
-def _new_supervisor(requests: socket.socket, fd: int) -> list[int]:
-    """Start a supervisor; return its pid in a list.
+def _start(requests: socket.socket, message: bytes, fd: int) -> list[int]:
+    """Start a supervisor or an observer; return its pid in a list.
 
-    The list is empty if the fork failed. The harness then sees the end of the supervisor's socket.
+    The list is empty if the fork failed. The harness then sees the end of the socket.
     """
     try:
         pid = os.fork()
@@ -86,22 +86,31 @@ def _new_supervisor(requests: socket.socket, fd: int) -> list[int]:
     if pid == 0:
         try:
             requests.close()
-            supervisor.serve(socket.socket(fileno=fd))
+            _serve_as(message, socket.socket(fileno=fd))
         finally:
-            os._exit(0)  # a supervisor must never return into the server's loop
+            os._exit(0)  # it must never return into the server's loop
     os.close(fd)
     return [pid]
 
 
-def _reap(deaths: kill_tree.Deaths, supervisors: set[int]) -> None:
+def _serve_as(message: bytes, orders: socket.socket) -> None:
+    if message == messages.OBSERVER:
+        from donewhen.workspace.process.launcher import observer  # few commands are observed
+
+        observer.serve(orders)
+    else:
+        supervisor.serve(orders)
+
+
+def _reap(deaths: kill_tree.Deaths, started: set[int]) -> None:
     """Reap ended children and kill the orphans of killed supervisors. Each of their deaths triggers another call."""
-    supervisors.difference_update(deaths.reap())
-    kill_tree.kill_groups([pid for pid in kill_tree.children(os.getpid()) if pid not in supervisors])
+    started.difference_update(deaths.reap())
+    kill_tree.kill_groups([pid for pid in kill_tree.children(os.getpid()) if pid not in started])
 
 
-def _end(deaths: kill_tree.Deaths, supervisors: set[int]) -> None:
+def _end(deaths: kill_tree.Deaths, started: set[int]) -> None:
     deadline = time.monotonic() + GRACE_SECS
-    while supervisors and (left := deadline - time.monotonic()) > 0:
+    while started and (left := deadline - time.monotonic()) > 0:
         deaths.wait(left)
-        _reap(deaths, supervisors)
+        _reap(deaths, started)
     kill_tree.kill_all(deaths)

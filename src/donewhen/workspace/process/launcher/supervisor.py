@@ -76,7 +76,7 @@ class _Supervisor:
         self.watcher.begin(order["limits"])
         self.keep_secs = order["keep"]
         if order["handshake"]:
-            self._choose_sandbox(fds)
+            self._choose_sandbox(fds, order["observe"])
         else:
             self._choose_process()
         # Sent first: a harness that does not get it knows that nothing was started and can use another supervisor.
@@ -138,9 +138,12 @@ class _Supervisor:
         if self.sandbox is not None or self.child.pid in self.deaths.reap():  # it was killed while it waited
             self._fork_again()
 
-    def _choose_sandbox(self, fds: list[int]) -> None:
-        """Use the prewarmed sandbox if it fits the order; otherwise start a new one."""
-        received = [fds[0], *fds[4:]]
+    def _choose_sandbox(self, fds: list[int], is_observed: bool) -> None:
+        """Use the prewarmed sandbox if it fits the order; otherwise start a new one.
+
+        The last descriptor of an observed command is the channel to its observer.
+        """
+        received = [fds[0], *(fds[4:-1] if is_observed else fds[4:])]
         died = self.child.pid in self.deaths.reap()
         if self.kind is None or self.kind.text != prewarm.text_of(received[0]):
             if self.kind is not None:
@@ -151,7 +154,7 @@ class _Supervisor:
         if self.sandbox is not None or died:
             self._fork_again()
         self.sandbox = prewarm.PrewarmedSandbox(self.child, self.kind)
-        self.sandbox.start(fds[1])
+        self.sandbox.start(fds[1], fds[-1] if is_observed else -1)
 
     def _fork_again(self) -> None:
         """Discard the waiting child or sandbox and fork a new child."""
