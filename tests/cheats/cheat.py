@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Language = Literal["python", "rust", "js", "c", "perl", "shell"]
+Language = Literal[
+    "python", "rust", "js", "c", "perl", "shell", "java", "go", "tcl", "awk", "jq", "sql", "bc", "ruby", "php"
+]
 Tree = Mapping[str, str | bytes]
 WITHOUT_SWITCH = {
     "capture": "only what git would commit is taken, as data, from the user's files",

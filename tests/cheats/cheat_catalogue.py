@@ -9,7 +9,8 @@ from cheats_on_programs import ON_PROGRAMS
 from cheats_on_settings import ON_SETTINGS
 from cheats_on_tests import ON_TESTS
 from cheats_on_tools import ON_TOOLS
+from cheats_on_use import ON_USE
 
-OUTSIDE = [*ON_TESTS, *ON_SETTINGS, *ON_TOOLS, *AT_RUN_TIME, *ON_GIT, *ON_PROGRAMS, *IN_RUST, *IN_JS]
+OUTSIDE = [*ON_TESTS, *ON_SETTINGS, *ON_TOOLS, *AT_RUN_TIME, *ON_GIT, *ON_PROGRAMS, *ON_USE, *IN_RUST, *IN_JS]
 """The first tier: files, configuration, environment, PATH, caches, exit codes, daemons, reports, git."""
 CHEATS = [*OUTSIDE, *INSIDE]

@@ -6,7 +6,7 @@ only the additional runs.
 
 import os
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -37,11 +37,14 @@ SIGNS = {
     "the older tests pass only together": "reruns",
     "red, then green": "reruns",
     "no longer starts": "observation",
+    "no longer reads": "observation",
     "at least": "counts",
     "on the base": "counts",
     "a test of the base did not run": "counts",
 }
 """Words of a reason → the defence; the first match counts."""
+OF_USE = ("a check uses it", "looks for it", "would be used instead of")
+"""Words of the reason of an edit that was set aside because a check uses the path."""
 NOT_REPEATED = ("reruns",)
 """Also off wherever more than one defence is off: repetitions would cost three more runs of each cheat."""
 
@@ -66,12 +69,13 @@ class CapturedCandidate:
     contract: Contract
     candidate: str
 
-    async def verdict(self, *off: str, held_out: bool = True) -> Verdict:
+    async def verdict(self, *off: str, held_out: bool = True, as_is: bool = False) -> Verdict:
         """Judge as a session does: the contract was read before the work began."""
         checks = tuple(check for check in self.contract.checks if held_out or not check.held_out)
         tree = judge_tree.TreeToJudge(
             base=self.place.repo.head,
             candidate=self.candidate,
+            as_is=as_is,
             defences=replace(ALL, **dict.fromkeys(off, False)),
         )
         return await judge_tree.judge_tree(self.place, replace(self.contract, checks=checks), tree, ignore_event)
@@ -99,9 +103,9 @@ def ignore_event(event: Event) -> None:
     del event
 
 
-async def verdict_of(tree: Path) -> Verdict:
+async def verdict_of(tree: Path, as_is: bool = False) -> Verdict:
     async with captured_candidate(tree) as candidate:
-        return await candidate.verdict()
+        return await candidate.verdict(as_is=as_is)
 
 
 async def verdict_on(tree: Path) -> CheatResult:
@@ -121,13 +125,17 @@ def summarise(verdict: Verdict) -> CheatResult:
     why = [reason for result in found for reason in result.reasons]
     edited = [f"not graded: {edit.path}" for edit in verdict.edits]
     status = found[0].status.value if found else "pass"
-    by = refusing_defence(why[0], bool(edited)) if why else ""
+    by = refusing_defence(why[0], [edit.reason for edit in verdict.edits]) if why else ""
     return CheatResult(verdict.green, status, "; ".join([*edited[:1], *why[:1]]), by, verdict.discriminating)
 
 
-def refusing_defence(reason: str, edited: bool) -> str:
-    """A red check with edits that were set aside is red because of them."""
-    return next((name for sign, name in SIGNS.items() if sign in reason), "protection" if edited else "")
+def refusing_defence(reason: str, edits: Sequence[str]) -> str:
+    """A red check with edits that were set aside is red because of them. `edits` are the reasons of the edits."""
+    if found := next((name for sign, name in SIGNS.items() if sign in reason), ""):
+        return found
+    if not edits:
+        return ""
+    return "observation" if all(any(sign in edit for sign in OF_USE) for edit in edits) else "protection"
 
 
 def has_switch(defence: str) -> bool:

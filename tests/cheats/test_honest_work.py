@@ -1,16 +1,20 @@
-"""Honest work is accepted unchanged: green, nothing set aside as not graded, and the judged tree is the work."""
+"""Honest work is accepted unchanged: green, nothing set aside as not graded, and the judged tree is the work.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+Some honest work changes what decides how a check runs. It is green without that part, or a person must decide: then it
+is green as a whole, and exactly that part is named.
+"""
+
 from pathlib import Path
 
 import pytest
-from cheat import Scene, Tree, text
+from cheat import text
 from cheat_judge import verdict_of
 from cheat_scenes import MAKE, PLAIN, SCRIPT, SETUP, UNITTEST
 from cheat_scenes_rust_js import NODE, NPM, RUST, RUST_INLINE
 from cheat_workspace import CheatWorkspace, put
 from cheats_on_programs import CTEST, DIFFERENCES, INCLUDED, PROVE, SHELL, STAMP, TARGET
+from honest_work import Work
+from honest_work_on_use import ON_USE
 
 pytestmark = pytest.mark.anyio
 
@@ -25,15 +29,6 @@ NEW_TEST = text("""
     def test_large():
         assert add(10**20, 1) == 10**20 + 1
 """)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    says: str
-    scene: Scene = PLAIN
-    write: Tree = field(default_factory=dict[str, str | bytes])
-    edit: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
-    shell: str = ""
 
 
 WORKS = [
@@ -181,6 +176,7 @@ WORKS = [
         says="a fix in Perl with options and a new test",
         scene=PROVE,
         edit={"lib/Calc.pm": ("$_[0] - $_[1]", "$_[0] + $_[1]")},
+        set_aside=(".proverc",),
         write={".proverc": "--timer\n", "t/c.t": "use Test::More tests => 1;\nuse Calc;\nis(Calc::add(0, 0), 0);\n"},
     ),
     Work(says="a fix in shell", scene=SHELL, edit={"add": ("$1 - $2", "$1 + $2")}),
@@ -190,6 +186,7 @@ WORKS = [
         write=JS_FIX,
         edit={"package.json": ('"1.0.0",', '"1.1.0",\n  "dependencies": {"left-pad": "^1.3.0"},')},
     ),
+    *ON_USE,
 ]
 
 
@@ -199,10 +196,15 @@ async def test_honest_work_is_accepted(work: Work, workspace: CheatWorkspace) ->
     tree = workspace.fresh(work.scene)
     do(work, tree, workspace)
     verdict = await verdict_of(tree)
+    assert tuple(edit.path for edit in verdict.edits) == work.set_aside
+    if work.needs_person:
+        assert not verdict.green
+        verdict = await verdict_of(tree, as_is=True)
+        assert verdict.green
+        return
     assert [(result.status.value, result.reasons) for result in verdict.results if result.reasons] == []
     assert verdict.green
-    assert verdict.edits == ()
-    assert verdict.tree == verdict.candidate
+    assert work.set_aside or verdict.tree == verdict.candidate
     assert verdict.discriminating is True
 
 

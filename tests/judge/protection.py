@@ -52,9 +52,7 @@ class Scene:
     async def judge(self, made: Mapping[str, Made], contract: Contract | None = None) -> Outcome:
         base = self.store.repo.head
         tree = await self.candidate(made)
-        found = await grade_candidate(
-            self.store, base, tree, contract or self.contract, Root(self.base_files), self.sites
-        )
+        found = await grade_candidate(self.store, base, tree, self.guard(contract), self.sites)
         return Outcome(found, await self.content(found.tree), await self.content(found.control))
 
     async def candidate(self, made: Mapping[str, Made]) -> str:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from donewhen.judge.used_paths import UsedPaths
 from donewhen.judge.verdict import EvidenceKind
 from donewhen.records import frozen
 
@@ -21,7 +22,7 @@ class StartedProgram:
     files: tuple[str, ...] = ()
     """Files of the base among its words."""
     read: tuple[str, ...] = ()
-    """Files of the base that it read, if it started other programs. Known only for runs on the base."""
+    """Files of the base that it read, if it started other programs."""
 
 
 @frozen(kw_only=True)
@@ -50,6 +51,8 @@ class CheckRun:
     """The programs in the order of their start; None if the run could not be observed."""
     all_started: bool = False
     """True if `started` contains every program."""
+    used: UsedPaths | None = None
+    """Which paths of the base it used, if the run could be observed. Look-ups are known only for runs on the base."""
     confirmed: bool = False
     """True if the run was red and a second run was red too."""
     keepable: bool = True

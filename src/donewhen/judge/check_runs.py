@@ -23,7 +23,7 @@ from donewhen.workspace.trees.trees import Tree
 if TYPE_CHECKING:
     from donewhen.workspace.sandbox.seccomp import ObservedCalls
 
-VERSION = 3
+VERSION = 4
 """Version of the format and meaning of kept runs. A change of this number makes all kept runs unknown."""
 
 
@@ -42,12 +42,29 @@ class CheckRuns:
     """Returns the protected files that are mounted read-only. Called only when a check is really run."""
     rules: str = ""
     """Identifies the rules that `forbidden_writes` follows."""
+    base_runs: dict[str, CheckRun] = field(default_factory=dict[str, CheckRun])
+    """The first run on the base of each check, by name, also if it cannot be kept on disk."""
     _shared: dict[str, Tree] = field(default_factory=dict[str, Tree])
 
     async def run(self, check: Check, tree: str, number: int = 1) -> CheckRun:
         """Run a check on a tree for the n-th time, or return the kept run with that number."""
+        if tree == self.base_tree and number == 1 and check.name in self.base_runs:
+            return self.base_runs[check.name]
         key = await self._key(check, tree, f"run {number}")
         return self.runs.get(key) or await self._run(check, tree, key)
+
+    async def used_on_base(self, check: Check) -> CheckRun:
+        """Return a run on the base that shows what the check uses.
+
+        If nothing is known about the environment, the run proves nothing later, but what it used is kept.
+        """
+        compared = asdict(replace(check, name="", held_out=False, quarantine=None))
+        key = "" if self.environment.digest else key_of(VERSION, "used", self.base_tree, compared)
+        known = self.runs.get(key)
+        if known is None:
+            known = self.base_runs[check.name] = await self.run(check, self.base_tree)
+            self.runs.put(key, known)
+        return known
 
     async def run_unkept(self, check: Check, tree: str) -> CheckRun:
         """Run a check on a tree, even if a run is kept. The new run is not kept."""
@@ -92,10 +109,10 @@ class CheckRuns:
         return run
 
     def _calls_to_observe(self, tree: str) -> "ObservedCalls | None":
-        """Return what to record of a run. On the base, opened files show which programs run product code."""
+        """Return what to record of a run. Look-ups are needed on the base only, where they show what the check uses."""
         if not self.defences.observation or self.host.probe.level is not Level.BUBBLEWRAP:
             return None
-        return "opens" if tree == self.base_tree else "executions"
+        return "lookups" if tree == self.base_tree else "opens"
 
     @asynccontextmanager
     async def _tree(self, tree: str) -> AsyncGenerator[Tree]:

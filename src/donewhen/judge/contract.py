@@ -58,6 +58,8 @@ class Check:
 class Contract:
     checks: tuple[Check, ...]
     description: str = ""
+    product: tuple[str, ...] = ()
+    """Patterns: of what the checks use, what the work may change. If empty, it is inferred."""
     protect: tuple[str, ...] = ()
     editable: tuple[str, ...] = ()
     min_evidence: MinEvidence = "tests"
@@ -65,7 +67,10 @@ class Contract:
     @property
     def digest(self) -> str:
         """The identity of this contract: a change of any key gives another digest."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode()).hexdigest()
+        known = asdict(self)
+        if not self.product:
+            known.pop("product")  # receipts that are older than the key stay valid
+        return hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()
 
     def render(self) -> str:
         """Return the contract as text for an engine, without held-out checks."""

@@ -115,6 +115,13 @@ def doubts_of_programs(missing: Sequence[str]) -> Iterator[Doubt]:
         yield CheckStatus.VACUOUS, f"it no longer starts what it started on the base: {missing[0]}{more}"
 
 
+def doubts_of_reads(unread: Sequence[str]) -> Iterator[Doubt]:
+    """Yield a doubt if the check read tests or entry points on the base that it does not read now."""
+    if unread:
+        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        yield CheckStatus.TAMPERED, f"it no longer reads what it read on the base: {unread[0]}{more}"
+
+
 def doubts_of_report(run: CheckRun, base: CheckRun) -> Iterator[Doubt]:
     """Yield a doubt if the run on the base left a report and this run did not."""
     if base.evidence == "sidecar" and run.evidence != "sidecar":

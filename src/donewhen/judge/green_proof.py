@@ -99,6 +99,7 @@ class GreenProof:
             found += evidence.doubts_of_names(missing & frozenset(again.reading.ran if again.reading else ()))
         if not found and defences.observation:
             found += await self._doubts_of_programs(check, run, base)
+            found += await self._doubts_of_reads(check, run, base)
         if not found and run.reading is not None and defences.canary:
             found += await self._canary(check)
         if not found and self.graded.control != self.runs.base_tree and defences.reruns:
@@ -120,6 +121,24 @@ class GreenProof:
             twice = no_longer_started(again.started or (), run.started, self.is_protected)
             missing = tuple(name for name in missing if name in twice)
         return list(evidence.doubts_of_programs(missing))
+
+    async def _doubts_of_reads(self, check: Check, run: CheckRun, base: CheckRun) -> list[Doubt]:
+        """Compare which protected sources were read. Only those that two runs on the base read are counted.
+
+        Data are not compared: a red run may read what explains its failure. A record of this run that is not complete
+        counts nevertheless: product code could open thousands of files.
+        """
+        if run.used is None or base.used is None or not base.used.is_complete:
+            return []
+        from donewhen.judge.protect.names.sources import is_source  # only a green check on changed work needs it
+
+        read = frozenset(run.used.read)
+        unread = [path for path in base.used.read if is_source(path) and path not in read]
+        unread = [path for path in unread if self.is_protected(path)]
+        if unread:
+            again = await self.runs.run(check, self.runs.base_tree, 2)
+            unread = [path for path in unread if again.used is not None and path in again.used.read]
+        return list(evidence.doubts_of_reads(unread))
 
     async def base(self, check: Check) -> CheckRun:
         run = await self.runs.run(check, self.runs.base_tree)

@@ -8,7 +8,7 @@ flaky, never a pass. A green check must show that its tests ran (see `evidence`)
 canary, proven on the base first), and that new tests pass repeatedly.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -23,11 +23,11 @@ from donewhen.judge.graded_tree import GradedTree
 from donewhen.judge.green_proof import GreenProof, JudgeRequest
 from donewhen.judge.judge_host import JudgeHost
 from donewhen.judge.run_cache import RunCache, key_of
-from donewhen.judge.verdict import CheckStatus, Result, Verdict
+from donewhen.judge.verdict import Basis, CheckStatus, Result, Verdict
 from donewhen.workspace.beneath import Root
 
 if TYPE_CHECKING:
-    from donewhen.judge.protect import Guard
+    from donewhen.judge.protect import Guard, UsedFiles
     from donewhen.judge.seal import Seal
 
 # `protect` and `seal` are imported on use: no path rule is needed if nothing changed and every run is kept.
@@ -45,17 +45,21 @@ class Judge:
         self._baseline: dict[str, Result] = {}
         self._logs: dict[str, str] = {}
         self._kept_guard: Guard | None = None
+        self._base_runs: dict[str, CheckRun] = {}
+        self._used_by: dict[str, CheckRun] = {}
+        """For each check, a run on the base that shows what it uses."""
 
     async def verdict(self) -> Verdict:
         base_tree = await self._host.store.tree_of(self._request.base)
         base_files = await self._host.trees.layers.root_of(self._request.base)
-        graded = await self._grade(base_tree, base_files)
+        used = await self._used_files(base_tree, base_files)
+        graded = await self._grade(base_tree, base_files, used)
         for edit in graded.edits:
             self._emit(events.ProtectedEdit(**asdict(edit)))
         check_runs = await self._check_runs(base_tree, base_files, graded)
 
         def is_protected(path: str) -> bool:
-            return bool(self._guard(base_files).protects(path))
+            return bool(self._guard(base_files).protects(path)) or (used is not None and used.is_judging(path))
 
         proof = GreenProof(check_runs, self._contract, graded, self._request, self._emit_baseline, is_protected)
         results = [await self._result(proof, check) for check in self._contract.checks]
@@ -66,6 +70,7 @@ class Judge:
             tree=graded.tree,
             results=tuple(results),
             edits=graded.edits,
+            basis=tuple(self._basis()),
             notes=tuple(proof.notes),
             logs={r.name: self._logs[r.name] for r in results if r.status is not CheckStatus.PASS},
         )
@@ -83,15 +88,43 @@ class Judge:
         self._kept_guard = self._kept_guard or Guard(self._contract, base_files)
         return self._kept_guard
 
-    async def _grade(self, base_tree: str, base_files: Root) -> GradedTree:
+    async def _used_files(self, base_tree: str, base_files: Root) -> "UsedFiles | None":
+        """Return the rules about what the checks used on the base; None if nothing is compared or was observed."""
+        request = self._request
+        is_compared = self._has_protection and request.candidate != base_tree and not request.environment.trouble
+        if not is_compared or not request.defences.observation:
+            return None
+        check_runs = await self._check_runs(base_tree, base_files, graded_tree.whole_tree(base_tree))
+        for check in self._contract.checks:
+            run = await check_runs.used_on_base(check)
+            if not run.cached:
+                self._emit_baseline(check, run)
+            self._used_by[check.name] = run
+        from donewhen.judge.protect import UsedFiles
+
+        used = [run.used for run in self._used_by.values() if run.used is not None]
+        return UsedFiles(self._guard(base_files), used) if used else None
+
+    def _basis(self) -> Iterator[Basis]:
+        """Yield what decided which changes count."""
+        if self._kept_guard is None:
+            return
+        if self._contract.product:
+            yield "declared"
+        runs = [(check, self._used_by.get(check.name)) for check in self._contract.checks]
+        if any(run is not None and run.used is not None for _, run in runs):
+            yield "observed"
+        if not all(run is not None and _has_seen_all(check, run) for check, run in runs):
+            yield "names"
+
+    async def _grade(self, base_tree: str, base_files: Root, used: "UsedFiles | None") -> GradedTree:
         request = self._request
         if not self._has_protection or request.candidate == base_tree:
             return graded_tree.whole_tree(request.candidate)
         from donewhen.judge import protect
 
-        store, sites, guard = self._host.store, request.environment.sites, self._guard(base_files)
         return await protect.grade_candidate(
-            store, request.base, request.candidate, self._contract, base_files, sites, guard
+            self._host.store, request.base, request.candidate, self._guard(base_files), request.environment.sites, used
         )
 
     async def _check_runs(self, base_tree: str, base_files: Root, graded: GradedTree) -> CheckRuns:
@@ -104,6 +137,7 @@ class Judge:
             environment=request.environment,
             defences=request.defences,
             runs=self._runs,
+            base_runs=self._base_runs,
         )
         if not self._has_protection or not request.defences.sealing:
             return check_runs
@@ -230,6 +264,12 @@ class Judge:
         reason = "not discriminating: it is also green without the product's changes"
         vacuous = (replace(r, status=CheckStatus.VACUOUS, reasons=(*r.reasons, reason)) for r in verdict.results)
         return replace(verdict, results=tuple(vacuous))
+
+
+def _has_seen_all(check: Check, run: CheckRun) -> bool:
+    """Return True if a run on the base did not break off early, and everything that it used is known."""
+    is_green = evidence.status_of(check, run)[0] is CheckStatus.PASS
+    return is_green and run.used is not None and run.used.is_complete
 
 
 def result_of(

@@ -62,6 +62,7 @@ def written(verdict: Verdict, contract: Contract, where: Circumstances, now: dat
         "baseline": [_result(result) for result in verdict.baseline],
         "edits": [asdict(edit) for edit in verdict.edits],
         "discriminating": verdict.discriminating,
+        "basis": list(verdict.basis),
         "notes": [str(note) for note in verdict.notes],
         "isolation": {"level": where.isolation, "path_transparent": where.path_transparent},
         "tools": dict(where.tools),
@@ -135,7 +136,7 @@ def _require_form(known: Mapping[str, Any]) -> None:
     _require("as_is" in known and isinstance(known["tools"], dict), "as_is or tools")
     contract = _table(known["contract"], "contract")
     usual: dict[str, Any] = {key: value for key, value in asdict(Contract(checks=())).items() if key != "checks"}
-    _require_types(contract, usual, "contract")
+    _require_types({"product": [], **contract}, usual, "contract")
     _require(contract["min_evidence"] in get_args(MinEvidence), "contract.min_evidence")
     checks: object = contract["checks"]
     _require(isinstance(checks, list) and 0 < len(cast("list[Any]", checks)) <= MOST_CHECKS, "contract.checks")
@@ -199,7 +200,7 @@ def described(receipt: Receipt) -> Iterator[str]:
         where = "" if check.dir == "." else f" (in {check.dir})"
         yield f"check {check.name}{where}: {check.command}"
         yield f"  must {'; '.join(_expected(check))}"
-    for key in ("protect", "editable"):
+    for key in ("product", "protect", "editable"):
         if patterns := getattr(contract, key):
             yield f"{key}: {', '.join(patterns)}"
     if contract.min_evidence != Contract(checks=()).min_evidence:
@@ -226,7 +227,7 @@ def _expected(check: Check) -> Iterator[str]:
 
 def contract_from(known: Mapping[str, Any]) -> Contract:
     """Return a contract from its JSON form, in which dates are texts."""
-    lists = {key: tuple(known[key]) for key in ("protect", "editable")}
+    lists = {key: tuple(known.get(key, ())) for key in ("product", "protect", "editable")}
     facts: dict[str, Any] = {**known, **lists, "checks": tuple(_check(check) for check in known["checks"])}
     return Contract(**facts)
 

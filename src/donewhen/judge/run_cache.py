@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from donewhen.judge.check_run import CheckRun, StartedProgram
+from donewhen.judge.used_paths import UsedPaths
 from donewhen.workspace.files import write_atomically
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class RunCache:
                 **known,
                 "reading": _reading(known["reading"]),
                 "started": _started(known["started"]),
+                "used": _used(known["used"]),
                 "cached": True,
             }
             return CheckRun(**facts)
@@ -79,6 +81,15 @@ def _started(known: list[dict[str, Any]] | None) -> tuple[StartedProgram, ...] |
     for program in known:
         program.update({name: tuple(program[name]) for name in ("files", "read")})
     return tuple(StartedProgram(**program) for program in known)
+
+
+def _used(known: dict[str, Any] | None) -> UsedPaths | None:
+    if known is None:
+        return None
+    commands: list[list[str]] = known["commands"]
+    lists = {name: tuple(known[name]) for name in ("read", "named")}
+    facts: dict[str, Any] = {**known, **lists, "commands": tuple(tuple(one) for one in commands)}
+    return UsedPaths(**facts)
 
 
 def _reading(known: dict[str, Any] | None) -> "RunnerReport | None":

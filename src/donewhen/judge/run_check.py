@@ -20,6 +20,7 @@ from donewhen.judge.defences import Defences
 from donewhen.judge.judge_host import JudgeEnvironment, JudgeHost
 from donewhen.judge.output_tail import redacted, tail_of
 from donewhen.judge.started import started_programs
+from donewhen.judge.used_paths import used_paths
 from donewhen.readers.result import RunnerReport
 from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
@@ -93,7 +94,7 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         observe=mode.observe,
     )
     finished = await host.sandbox_of(sandbox_tree).run(command, stdout=see)
-    observed = finished.observed
+    observed, has = finished.observed, _exists_in(mode.base_files)
     written = await host.trees.written(tree)
     found = runners.read(
         _read_reports(reports, sorted(os.listdir(reports))),
@@ -116,23 +117,25 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         evidence=evidence,
         expected=instrumented.expected,
         touched=mode.forbidden_writes(path for path in written if path not in mode.added_files),
-        started=observed and started_programs(observed, sandbox_tree.root, _is_file_of(mode.base_files)),
+        started=observed and started_programs(observed, sandbox_tree.root, lambda path: has(path) == "file"),
         all_started=observed is not None and observed.is_complete,
+        used=observed and used_paths(observed, sandbox_tree.root, lambda path: bool(has(path))),
         caught=_caught(mode.canary_name, finished, report, canary.found) if mode.canary_name else None,
         keepable=finished.end is End.EXITED,
     )
 
 
-def _is_file_of(base_files: Root) -> Callable[[str], bool]:
+def _exists_in(base_files: Root) -> Callable[[str], str]:
     @cache
-    def is_file(path: str) -> bool:
+    def exists(path: str) -> str:
+        """Return `file` or `directory`; empty if the base has nothing there."""
         try:
             found = base_files.status(path) if path else None
         except OSError:
-            return False
-        return found is not None and not stat.S_ISDIR(found.st_mode)
+            return ""
+        return "" if found is None else "directory" if stat.S_ISDIR(found.st_mode) else "file"
 
-    return is_file
+    return exists
 
 
 def _with_mounts(

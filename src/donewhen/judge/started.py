@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from donewhen.judge.check_run import StartedProgram
+from donewhen.judge.used_paths import below
 from donewhen.workspace.process.launcher.messages import READ
 from donewhen.workspace.process.observed import NO_PARENT, Observed, ProgramRun
 
@@ -79,25 +80,20 @@ def _chains(programs: Sequence[StartedProgram], is_protected: IsProtected) -> li
 
 def _name(run: ProgramRun, root: str) -> str:
     """Return the path of a program of the tree as `./path`; of another program only the name."""
-    inside = _inside(run.program, root)
+    inside = below(root, run.program)
     return f"./{NUMBERED.sub('*', inside)}" if inside else NUMBERED.sub("*", run.program.rpartition("/")[2])
 
 
 def _named_files(run: ProgramRun, root: str) -> Iterator[str]:
     for word in run.argv[1:]:
         if word and not word.startswith("-"):
-            yield _inside(os.path.normpath(os.path.join(run.directory, word)), root)
+            yield below(root, os.path.normpath(os.path.join(run.directory, word)))
 
 
 def _read_files(run: ProgramRun, root: str) -> Iterator[str]:
     for path, deed in run.seen.items():
         if deed & READ and path != run.program:
-            yield _inside(path, root)
-
-
-def _inside(path: str, root: str) -> str:
-    """Return a path relative to the tree; empty if it is outside of the tree."""
-    return path.removeprefix(f"{root}/") if path.startswith(f"{root}/") else ""
+            yield below(root, path)
 
 
 def _first_failure(programs: Sequence[StartedProgram]) -> int:

@@ -37,6 +37,7 @@ class CheckStatus(Enum):
 
 
 EvidenceKind = Literal["sidecar", "text", "exit"]
+Basis = Literal["declared", "observed", "names"]
 Phase = Literal["baseline", "round", "rerun", "control", "gate", "union", "final"]
 
 
@@ -98,6 +99,9 @@ class Verdict:
     edits: tuple[Edit, ...] = ()
     discriminating: bool | None = None
     """True if some check is red without the product's changes; None if that was not tested."""
+    basis: tuple[Basis, ...] = ()
+    """What decided which changes count: the product that the contract declares, what the checks used on the base, and
+    names, where a run on the base was red or could not be observed. Empty if nothing was compared with a base."""
     notes: tuple[VerdictNote, ...] = ()
     baseline: tuple[Result, ...] = field(default=())
     logs: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)

@@ -5,8 +5,9 @@
     commands/    which scripts and test files of the base the checks run or name, found by reading the commands
     contents/    files that contain both product and judging parts: manifests, tests inside of source files
     rules/       the decisions: `guard` has the rules about a path, `grade` applies them to the changes of a candidate;
-                 `suite` finds what the settings of the base call tests; `shadow_files`, `shadow_modules` and
-                 `ignore_files` find files that would replace or hide others
+                 `suite` finds what the settings of the base call tests; `used_files` and `product` apply what the
+                 runs on the base used; `shadow_files`, `shadow_modules` and `ignore_files` find files that would
+                 replace or hide others
 
 The cost depends on the number of changes, not on the size of the repository. Nothing is run here. Files of the
 candidate are read as data and are not trusted.
@@ -15,36 +16,32 @@ candidate are read as data and are not trusted.
 from collections.abc import Sequence
 from pathlib import Path
 
-from donewhen.judge.contract import Contract
 from donewhen.judge.graded_tree import GradedTree
 from donewhen.judge.protect.rules.grade import ChangeGrading
 from donewhen.judge.protect.rules.guard import Guard
 from donewhen.judge.protect.rules.shadow_modules import ShadowModules
-from donewhen.workspace.beneath import Root
+from donewhen.judge.protect.rules.used_files import UsedFiles
 from donewhen.workspace.git.objects import Change, raw
 from donewhen.workspace.git.store import Store, edit_tree
 
-__all__ = ["GradedTree", "Guard", "grade_candidate"]
+__all__ = ["GradedTree", "Guard", "UsedFiles", "grade_candidate"]
 
 
 async def grade_candidate(
     store: Store,
     base_commit: str,
     candidate_tree: str,
-    contract: Contract,
-    base_files: Root,
+    guard: Guard,
     sites: Sequence[Path],
-    guard: Guard | None = None,
+    used: UsedFiles | None = None,
 ) -> GradedTree:
-    """Return the judged tree of a candidate.
-
-    `base_files` is a checkout of the base. `sites` are the directories of installed Python packages.
-    """
+    """Return the judged tree of a candidate. `sites` are the directories of installed Python packages."""
     base_tree = await store.tree_of(base_commit)
-    guard = guard or Guard(contract, base_files)
     changes = {raw(change.path): change for change in await store.diff(base_tree, candidate_tree)}
     grading = ChangeGrading(guard, changes)
     grading.by_name()
+    if used:
+        grading.by_use(used)
     await grading.by_content(store)
     grading.restore_conflicting()
     tree = await edit_tree.with_changes(store.bare, candidate_tree, grading.restored)

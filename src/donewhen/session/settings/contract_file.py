@@ -39,6 +39,7 @@ def contract_in(settings: Settings) -> Contract:
     return Contract(
         checks=tuple(checks),
         description=settings.text("contract", "description"),
+        product=settings.texts("contract", "product"),
         protect=settings.texts("contract", "protect"),
         editable=settings.texts("contract", "editable"),
         min_evidence=cast("MinEvidence", settings.text("contract", "min_evidence")),
@@ -46,7 +47,7 @@ def contract_in(settings: Settings) -> Contract:
 
 
 def _require_sound_patterns(settings: Settings) -> None:
-    keys = [key for key in ("protect", "editable") if settings.texts("contract", key)]
+    keys = [key for key in ("product", "protect", "editable") if settings.texts("contract", key)]
     if not keys:
         return
     from donewhen.judge.protect.names import (

@@ -165,6 +165,7 @@ def choice(*names: str, widens: Widens | None = None, flag: str = "", help: str 
 TABLES: Mapping[str, Mapping[str, Key]] = {
     "contract": {
         "description": text(widens=never),
+        "product": texts(never),
         "protect": texts(never),
         "editable": texts(
             never, flag="--editable", help="Paths that may change although they are protected: a glob; repeatable."

@@ -1,6 +1,6 @@
 """Sorts the changes of a candidate into those that are graded and those that are restored from the base.
 
-Three steps, in this order: by name, by content, and then by conflict with paths that are restored.
+Four steps, in this order: by name, by what the checks use, by content, and by conflict with paths that are restored.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from donewhen.judge.protect.contents.accepted_part import NOTHING
 from donewhen.judge.protect.names import mixed_files
 from donewhen.judge.protect.rules import ignore_files
 from donewhen.judge.protect.rules.guard import Guard
+from donewhen.judge.protect.rules.used_files import UsedFiles
 from donewhen.judge.verdict import Edit
 from donewhen.workspace.git.objects import FILE, PROGRAM, Change, TreeEntry, parents, text
 from donewhen.workspace.git.store import Store
@@ -31,6 +32,14 @@ class ChangeGrading:
     def by_name(self) -> None:
         for path, change in self.changes.items():
             if reason := self.guard.reason(change.path, change.old is not None):
+                self._restore(path, reason)
+
+    def by_use(self, used: UsedFiles) -> None:
+        removed = {change.path for change in self.changes.values() if change.new is None}
+        for path, change in self.changes.items():
+            if path in self.edits:
+                continue
+            if reason := used.reason(change.path, change.old is not None, removed.__contains__):
                 self._restore(path, reason)
 
     async def by_content(self, store: Store) -> None:

@@ -12,12 +12,13 @@ from donewhen.judge.protect.base_files import BaseFiles
 from donewhen.judge.protect.commands.scripts_run import find_scripts_run
 from donewhen.judge.protect.names import globs
 from donewhen.judge.protect.names.deciding_files import DecidingName, Names
+from donewhen.judge.protect.names.library_names import hides_library, is_in_library
 from donewhen.judge.protect.names.mixed_files import holds_tests, is_manifest
 from donewhen.judge.protect.rules.shadow_files import ShadowFiles
 from donewhen.judge.protect.rules.suite import Suite
 from donewhen.workspace.beneath import Root
 
-CONTRACT_FILE = "donewhen.toml"
+CONTRACT_FILE, CONTRACT_DIRECTORY = "donewhen.toml", ".donewhen/"
 BUILT = {"target": ("Cargo.toml", "pom.xml"), "_build": ("dune-project", "mix.exs", "rebar.config")}
 """Directory → files. The directory is a cache if one of these files is next to it."""
 
@@ -32,7 +33,7 @@ class Guard:
         self.names = Names(self.scripts_run.words)
         self.suite = Suite(self.base, self.scripts_run)
         self.shadow_files = ShadowFiles(self.base, self.scripts_run, self.suite)
-        for pattern in (*contract.editable, *contract.protect):
+        for pattern in (*contract.editable, *contract.protect, *contract.product):
             globs.compiled(pattern)  # an invalid pattern is rejected now
 
     def protects(self, path: str) -> str:
@@ -59,7 +60,7 @@ class Guard:
 
     def contract_reason(self, path: str) -> str:
         """Return why the contract itself protects a path; empty if it does not."""
-        if path.rpartition("/")[2] == CONTRACT_FILE:
+        if path.rpartition("/")[2] == CONTRACT_FILE or path.startswith(CONTRACT_DIRECTORY):
             return "is the contract"
         pattern = "" if self.is_editable(path) else globs.first_match(self.contract.protect, path)
         return f"protected by {pattern!r} in the contract" if pattern else ""
@@ -83,8 +84,10 @@ class Guard:
         if path.rpartition("/")[2] == "conftest.py" and (exists or self.is_in_old_directory(path)):
             return "configures the tests"
         deciding = self.names.deciding(path)
-        if deciding and (exists or self._affects_base(deciding)):
+        if deciding and (exists or self._affects_base(deciding)) and path not in self.contract.product:
             return deciding.reason
+        if exists and globs.first_match(self.contract.product, path):
+            return ""
         if path in self.scripts_run.scripts:
             name = self.scripts_run.scripts[path]
             is_held_out = any(check.held_out for check in self.contract.checks if check.name == name)
@@ -109,6 +112,9 @@ class Guard:
         """Return why a new path would be used instead of a file that counts."""
         if reason := self.names.binary(path):
             return reason
+        is_new_package = is_in_library(path) and not self.is_in_old_directory(path)
+        if hides_library(path) or is_new_package:
+            return "would be used instead of a library of the same name"
         return self.shadow_files.reason(path)
 
     def _build_cache_reason(self, path: str) -> str:

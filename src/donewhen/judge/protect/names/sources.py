@@ -1,0 +1,51 @@
+"""Names of source files and of the directories where products usually have them. Tables only.
+
+They say what is probably product. What they do not know is not product, if a check uses it.
+"""
+
+import re
+
+from donewhen.judge.protect.names.word_set import listed
+
+SCRIPTED = listed(
+    ".py .pyi .pyx .js .jsx .mjs .cjs .ts .tsx .mts .cts .vue .svelte .rb .pl .pm .php .lua .tcl .r .jl .sh .bash .ex"
+    " .exs .erl .clj .cljs .coffee .groovy .raku .nim .cr .dart .gd .scm .lisp .el .ps1"
+)
+"""Suffixes of languages in which a tool may find its own settings as a program, by a name that it knows."""
+COMPILED = listed(
+    ".c .h .cc .cpp .cxx .hh .hpp .hxx .inl .m .mm .go .rs .java .kt .scala .cs .fs .vb .swift .hs .ml .mli .zig .v"
+    " .sv .vhd .f .f90 .f95 .adb .ads .pas .s .asm .cu .proto .thrift .sol"
+)
+"""Suffixes of languages in which a build names every source."""
+DATA = listed(
+    ".json .yaml .yml .toml .ini .cfg .conf .csv .tsv .txt .xml .out .log .dat .bin .expected .golden .md .rst .lock"
+)
+USUAL_DIRECTORIES = listed("""
+    src lib app apps include source sources cmd bin python js ts php ruby java server client backend frontend web api
+    components pages routes models views controllers services templates static assets public locales migrations
+""")
+"""Directories that usually contain the product, at any depth."""
+MAIN_FILES = re.compile(
+    r"(?:main|app|index|server|cli|manage|wsgi|asgi|__main__|__init__|program|run|start|mod|lib)", re.IGNORECASE
+)
+"""Stems of files that usually start the product, at the root."""
+DOCUMENTS = re.compile(
+    r"(?:[^/]+/)*(?:README|CHANGELOG|CHANGES|HISTORY|NEWS|LICEN[CS]E|COPYING|AUTHORS|CONTRIBUTING|NOTICE)(?:[.-][^/]*)?"
+    r"|docs?/.*\.(?:md|rst|adoc)",
+    re.IGNORECASE,
+)
+
+
+def suffix(path: str) -> str:
+    name = path.rpartition("/")[2].lstrip(".")
+    _, dot, last = name.rpartition(".")
+    return f".{last.lower()}" if dot else ""
+
+
+def stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name[: -len(suffix(path))] if suffix(path) else name
+
+
+def is_source(path: str) -> bool:
+    return suffix(path) in SCRIPTED or suffix(path) in COMPILED

@@ -1,0 +1,78 @@
+"""The rules about paths that the checks use, for tools and languages that no table knows.
+
+A changed path is judged as the base has it if a check uses it and it is not product. A new path is used if a check
+looked for it on the base and did not find it. What no check uses is free. All of it comes from the runs on the base,
+which the work cannot forge.
+"""
+
+from collections.abc import Callable, Sequence
+
+from donewhen.judge.protect.names.mixed_files import is_manifest
+from donewhen.judge.protect.names.test_names import is_test_module
+from donewhen.judge.protect.rules.guard import Guard
+from donewhen.judge.protect.rules.product import Product
+from donewhen.judge.used_paths import UsedPaths
+from donewhen.workspace.trees.layers import is_lock_file, is_setup_input
+
+
+class UsedFiles:
+    """What the checks used on the base, as rules about changed paths."""
+
+    def __init__(self, guard: Guard, used: Sequence[UsedPaths]) -> None:
+        self.guard = guard
+        self.product = Product(guard.contract.product, guard.base, guard.suite.is_test, used)
+        self._read = frozenset(path for one in used for path in one.read)
+        self._missed: dict[str, str] = {}
+        for one in used:
+            self._missed.update({path: self._missed.get(path) or answer for path, answer in one.missed.items()})
+
+    def reason(self, path: str, exists: bool, is_removed: Callable[[str], bool]) -> str:
+        """Return why a change of a path is not graded; empty if it is graded.
+
+        `is_removed` tells whether the work removes a path of the base.
+        """
+        if self.guard.is_editable(path):
+            return ""
+        if exists:
+            return "a check uses it, and it is not product" if self.is_judging(path) else ""
+        return self._reason_of_new(path, is_removed)
+
+    def is_judging(self, path: str) -> bool:
+        """Return True if a check reads or runs a file of the base that is not product.
+
+        Manifests and lock files are both: other rules examine what they contain.
+        """
+        return path in self._read and not is_examined(path) and not self.product.covers(path)
+
+    def _reason_of_new(self, path: str, is_removed: Callable[[str], bool]) -> str:
+        looked_for = self._looked_for(path)
+        if not looked_for:
+            return ""
+        answer = self._missed[looked_for]
+        if answer and not is_removed(answer) and not (self.guard.base.has(answer) and self.product.covers(answer)):
+            return f"would be used instead of {answer}"
+        if is_test_module(path) or is_examined(path) or self._is_named_by_check(looked_for):
+            return ""
+        if not self.product.covers(path):
+            return "a check looks for it, and it is not product"
+        if self.guard.contract.product or self.product.is_named(path):
+            return ""
+        return "a tool of a check looks for it by itself"
+
+    def _looked_for(self, path: str) -> str:
+        """Return the path itself, or its topmost new directory, if a check looked for it on the base."""
+        parts = path.split("/")
+        above = ("/".join(parts[:length]) for length in range(1, len(parts)))
+        new = next((directory for directory in above if not self.guard.base.is_directory(directory)), "")
+        return next((one for one in (path, new) if one and one in self._missed), "")
+
+    def _is_named_by_check(self, path: str) -> bool:
+        """Return True if the command of a check names the path: then it is work to be done."""
+        return any(path in check.command for check in self.guard.contract.checks)
+
+
+def is_examined(path: str) -> bool:
+    """Return True for a file whose content other rules examine."""
+    name = path.rpartition("/")[2]
+    is_list = is_lock_file(path) or is_setup_input(name)
+    return is_list or is_manifest(path) or name in (".gitignore", ".gitattributes", ".gitmodules")
