@@ -15,7 +15,10 @@ import pytest
 
 HOME = os.environ.get("HOME", "/")
 """Read at import, before a test gets its own home: toolchains are there."""
-VERSION = {"go": "version", "javac": "-version", "openssl": "version", "tmux": "-V"}
+VERSION = {
+    "awk": "-Wversion", "go": "version", "javac": "-version", "lua5.4": "-v", "newlisp": "-v", "openssl": "version",
+    "rc": "-v", "tmux": "-V",
+}  # fmt: skip
 """The argument that prints the version of a program, where it is not `--version`."""
 SECONDS = 60
 NEWER_GIT = Path(__file__).parents[1] / ".cache" / "test-runners" / "git" / "bin"
@@ -38,7 +41,12 @@ def _runs(path: str) -> bool:
     command = [path, VERSION.get(os.path.basename(path), "--version")]
     try:
         ran = subprocess.run(
-            command, env={**os.environ, "HOME": HOME}, capture_output=True, timeout=SECONDS, check=False
+            command,
+            env={**os.environ, "HOME": HOME},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
         )
     except OSError:
         return False

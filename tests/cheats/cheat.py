@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Language = Literal[
-    "python", "rust", "js", "c", "perl", "shell", "java", "go", "tcl", "awk", "jq", "sql", "bc", "ruby", "php"
-]
+    "python", "rust", "js", "c", "perl", "shell", "java", "go", "ruby", "php", "tcl", "jim", "awk", "jq", "sql",
+    "bc", "dc", "m4",
+    "lua", "xslt", "forth", "rc", "newlisp",
+]  # fmt: skip
 Tree = Mapping[str, str | bytes]
 WITHOUT_SWITCH = {
     "capture": "only what git would commit is taken, as data, from the user's files",

@@ -10,7 +10,19 @@ from cheats_on_settings import ON_SETTINGS
 from cheats_on_tests import ON_TESTS
 from cheats_on_tools import ON_TOOLS
 from cheats_on_use import ON_USE
+from unknown_tools import CHEATS_WITH_TOOLS
 
-OUTSIDE = [*ON_TESTS, *ON_SETTINGS, *ON_TOOLS, *AT_RUN_TIME, *ON_GIT, *ON_PROGRAMS, *ON_USE, *IN_RUST, *IN_JS]
+OUTSIDE = [
+    *ON_TESTS,
+    *ON_SETTINGS,
+    *ON_TOOLS,
+    *AT_RUN_TIME,
+    *ON_GIT,
+    *ON_PROGRAMS,
+    *ON_USE,
+    *CHEATS_WITH_TOOLS,
+    *IN_RUST,
+    *IN_JS,
+]
 """The first tier: files, configuration, environment, PATH, caches, exit codes, daemons, reports, git."""
 CHEATS = [*OUTSIDE, *INSIDE]

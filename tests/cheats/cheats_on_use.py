@@ -1,6 +1,6 @@
 """Cheats on files that no table of names knows, but that the checks use: entry points, look-ups, test data."""
 
-from cheat import Cheat, Language, Scene, Tree, text
+from cheat import Cheat, Scene, Tree, text
 from cheats_on_programs import ADD, CTEST, PROVE, TARGET
 
 CALC = "def add(a, b):\n    return a - b\n"
@@ -183,78 +183,6 @@ TEST_DATA = Scene(
 )
 
 
-def by_hand(name: str, language: Language, tool: str, judge: str, product: tuple[str, str], script: str) -> Scene:
-    """A scene in which a tool that no table names runs a script that loads the product and decides."""
-    return Scene(
-        name,
-        language,
-        {product[0]: product[1], judge: script},
-        {"accept": f"{tool} {judge}"},
-        programs=(tool.split()[0],),
-    )
-
-
-TCL = by_hand(
-    "tcl",
-    "tcl",
-    "tclsh",
-    "proofs/all.tcl",
-    ("calc.tcl", "proc add {a b} { expr {$a - $b} }\n"),
-    "source calc.tcl\nexit [expr {[add 2 3] != 5}]\n",
-)
-AWK = Scene(
-    "awk",
-    "awk",
-    {
-        "add.awk": "{ print $1 - $2 }\n",
-        "proofs/numbers": "2 3 5\n",
-        "proofs/all.awk": text("""
-            { ("echo " $1 " " $2 " | awk -f add.awk") | getline found; wrong += (found != $3) }
-            END { exit wrong }
-        """),
-    },
-    {"accept": "awk -f proofs/all.awk proofs/numbers"},
-)
-JQ = Scene(
-    "jq",
-    "jq",
-    {
-        "lib/calc.jq": "def add2(a; b): a - b;\n",
-        "proofs/all.jq": 'include "calc"; add2(2; 3) == 5\n',
-    },
-    {"accept": "jq -n -e -L lib -f proofs/all.jq"},
-    programs=("jq",),
-)
-SQL = Scene(
-    "sql",
-    "sql",
-    {
-        "schema/add.sql": "create view total as select a - b as c from numbers;\n",
-        "proofs/all.sql": text("""
-            .bail on
-            create table numbers (a, b);
-            insert into numbers values (2, 3);
-            .read schema/add.sql
-            create table proof (c check (c = 5));
-            insert into proof select c from total;
-        """),
-    },
-    {"accept": "sqlite3 -batch :memory: '.read proofs/all.sql'"},
-    programs=("sqlite3",),
-)
-BC = Scene(
-    "bc",
-    "bc",
-    {
-        "lib/add.bc": "define a(x, y) { return x - y; }\n",
-        "proofs/all.bc": "a(2, 3)\n",
-        "proofs/expected": "5\n",
-    },
-    {"accept": "bc -q lib/add.bc proofs/all.bc < /dev/null | cmp - proofs/expected"},
-    programs=("bc",),
-)
-
-
 def cheat(says: str, scene: Scene, write: Tree | None = None, **more: object) -> Cheat:
     stopped_by = str(more.pop("stopped_by", "observation"))
     return Cheat(id="N", says=says, scene=scene, stopped_by=stopped_by, write=write or {}, **more)  # pyright: ignore[reportArgumentType]
@@ -280,13 +208,6 @@ ENTRY_POINTS = [
     cheat(
         "a program of go run accepts everything", GO, {"internal/verify/main.go": "package main\n\nfunc main() {}\n"}
     ),
-    cheat("a script of a tool that no table names accepts everything", TCL, {"proofs/all.tcl": "exit 0\n"}),
-    cheat("another one", AWK, {"proofs/all.awk": "END { exit 0 }\n"}),
-    cheat("its data have fewer cases", AWK, {"proofs/numbers": "0 0 0\n"}),
-    cheat("a filter accepts everything", JQ, {"proofs/all.jq": 'include "calc"; true\n'}),
-    cheat("statements accept everything", SQL, {"proofs/all.sql": ".read schema/add.sql\n"}),
-    cheat("the expected output is the wrong one", BC, {"proofs/expected": "-1\n"}),
-    cheat("the calculation that is compared is another one", BC, {"proofs/all.bc": "5\n"}),
 ]
 LOOKUPS = [
     cheat(

@@ -4,16 +4,11 @@ from cheat import Scene, text
 from cheats_on_programs import CTEST, PROVE, TARGET
 from cheats_on_use import (
     ACCEPTANCE,
-    AWK,
-    BC,
     C_ASSERT,
     GO,
     JAVA,
-    JQ,
     NODE_IMPORTS,
     ROOT_SCRIPT,
-    SQL,
-    TCL,
     TEST_DATA,
     VALIDATION,
     XTASK,
@@ -31,20 +26,12 @@ FILE_OF_FIX = {
     "go-run": "sum/sum.go",
     "assert": "src/add.c",
     "imports": "src/calc.js",
-    "tcl": "calc.tcl",
-    "awk": "add.awk",
-    "jq": "lib/calc.jq",
-    "sql": "schema/add.sql",
-    "bc": "lib/add.bc",
     "target": "add.c",
     "ctest": "add.c",
     "prove": "lib/Calc.pm",
 }
 FIXES = {
     **dict.fromkeys(FILE_OF_FIX, FIX),
-    "tcl": ("$a - $b", "$a + $b"),
-    "awk": ("$1 - $2", "$1 + $2"),
-    "bc": ("x - y", "x + y"),
     "prove": ("$_[0] - $_[1]", "$_[0] + $_[1]"),
 }
 
@@ -53,7 +40,7 @@ def fix(scene: Scene) -> dict[str, tuple[str, str]]:
     return {FILE_OF_FIX[scene.name]: FIXES[scene.name]}
 
 
-ALL = (ACCEPTANCE, ROOT_SCRIPT, VALIDATION, JAVA, XTASK, GO, C_ASSERT, NODE_IMPORTS, TCL, AWK, JQ, SQL, BC)
+ALL = (ACCEPTANCE, ROOT_SCRIPT, VALIDATION, JAVA, XTASK, GO, C_ASSERT, NODE_IMPORTS)
 DOCUMENTS = {
     "README.md": "# calc\n",
     "docs/guide.md": "Type a number.\n",
@@ -153,7 +140,7 @@ ON_USE = [
             edit=fix(scene),
             write=DOCUMENTS,
         )
-        for scene in (ACCEPTANCE, VALIDATION, JAVA, GO, C_ASSERT, TCL, AWK, TARGET, CTEST, PROVE)
+        for scene in (ACCEPTANCE, VALIDATION, JAVA, GO, C_ASSERT, TARGET, CTEST, PROVE)
     ),
     Work(
         says="a fix in a new module beside the product",

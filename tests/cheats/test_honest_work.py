@@ -15,6 +15,7 @@ from cheat_workspace import CheatWorkspace, put
 from cheats_on_programs import CTEST, DIFFERENCES, INCLUDED, PROVE, SHELL, STAMP, TARGET
 from honest_work import Work
 from honest_work_on_use import ON_USE
+from unknown_tools import WORK_WITH_TOOLS
 
 pytestmark = pytest.mark.anyio
 
@@ -187,6 +188,7 @@ WORKS = [
         edit={"package.json": ('"1.0.0",', '"1.1.0",\n  "dependencies": {"left-pad": "^1.3.0"},')},
     ),
     *ON_USE,
+    *WORK_WITH_TOOLS,
 ]
 
 

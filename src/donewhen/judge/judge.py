@@ -23,7 +23,7 @@ from donewhen.judge.graded_tree import GradedTree
 from donewhen.judge.green_proof import GreenProof, JudgeRequest
 from donewhen.judge.judge_host import JudgeHost
 from donewhen.judge.run_cache import RunCache, key_of
-from donewhen.judge.verdict import Basis, CheckStatus, Result, Verdict
+from donewhen.judge.verdict import Basis, CheckStatus, Result, Verdict, VerdictNote
 from donewhen.workspace.beneath import Root
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from donewhen.judge.seal import Seal
 
 # `protect` and `seal` are imported on use: no path rule is needed if nothing changed and every run is kept.
+
+
+NOT_OBSERVED = "what the checks use could not be observed here: names alone decide which changes count"
 
 
 class Judge:
@@ -62,6 +65,8 @@ class Judge:
             return bool(self._guard(base_files).protects(path)) or (used is not None and used.is_judging(path))
 
         proof = GreenProof(check_runs, self._contract, graded, self._request, self._emit_baseline, is_protected)
+        if self._kept_guard is not None and used is None and self._request.defences.observation:
+            proof.notes.append(VerdictNote("", NOT_OBSERVED))
         results = [await self._result(proof, check) for check in self._contract.checks]
         results = await self._rerun(proof, results)
         verdict = Verdict(

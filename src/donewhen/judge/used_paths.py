@@ -18,7 +18,7 @@ MOST_MISSED = 50_000
 """Paths that a run looked for. Beyond it the record is not complete."""
 MOST_COMMANDS, MOST_WORDS, LONGEST_WORD = 2_000, 4, 300
 """A program that runs a file of the tree has it among its first words."""
-MOST_PARTS = 500
+MOST_PARTS, SPACE = 500, " "
 SEPARATORS = re.compile(r"[\s=:;,'\"()|&<>]+")
 
 
@@ -114,7 +114,14 @@ def _program(run: ProgramRun, root: str, exists: Callable[[str], bool]) -> str:
 
 
 def _words(run: ProgramRun, root: str, exists: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the first words that are not options. A text such as `.read FILE` stands for the files that it names.
+
+    The text of `sh -c` is left out: the programs that it starts have words of their own.
+    """
     plain = (word for word in run.argv[1:] if word and not word.startswith("-") and len(word) <= LONGEST_WORD)
     for word in islice(plain, MOST_WORDS):
-        inner = below(root, os.path.normpath(os.path.join(run.directory, word)))
-        yield inner if inner and exists(inner) else word
+        if SPACE in word and run.argv[1].startswith("-") and run.argv[1].endswith("c"):
+            continue
+        parts = [word] if SPACE not in word else SEPARATORS.split(word)
+        inner = [below(root, os.path.normpath(os.path.join(run.directory, part))) for part in parts if part]
+        yield from [path for path in inner if path and exists(path)] or [word]

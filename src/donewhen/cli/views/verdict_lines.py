@@ -29,6 +29,8 @@ def remarks(verdict: Verdict) -> list[str]:
         lines.append(f"not graded: {edit.path} {edit.action}{parts} ({edit.reason})")
     if verdict.discriminating is False:
         lines.append("not discriminating: the checks are green without these changes as well")
+    if verdict.basis:
+        lines.append(f"which changes count: {', '.join(verdict.basis)}")
     return [*lines, *map(str, verdict.notes)]
 
 

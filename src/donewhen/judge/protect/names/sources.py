@@ -17,9 +17,12 @@ COMPILED = listed(
     " .sv .vhd .f .f90 .f95 .adb .ads .pas .s .asm .cu .proto .thrift .sol"
 )
 """Suffixes of languages in which a build names every source."""
-DATA = listed(
-    ".json .yaml .yml .toml .ini .cfg .conf .csv .tsv .txt .xml .out .log .dat .bin .expected .golden .md .rst .lock"
-)
+NOT_SOURCES = listed("""
+    .json .yaml .yml .toml .ini .cfg .conf .csv .tsv .txt .xml .out .log .dat .bin .expected .golden .md .rst .lock .mk
+    .make .cmake .am .ac .in .d .o .a .so .dll .gz .xz .zip
+    .tar .png .jpg .jpeg .gif .ico .svg .pdf .pem .crt .key .snap .db
+""")
+"""Suffixes of data, of files that a build reads, and of files that are made. Any other suffix may be a language."""
 USUAL_DIRECTORIES = listed("""
     src lib app apps include source sources cmd bin python js ts php ruby java server client backend frontend web api
     components pages routes models views controllers services templates static assets public locales migrations
@@ -48,4 +51,10 @@ def stem(path: str) -> str:
 
 
 def is_source(path: str) -> bool:
+    """Return True for a source in a known language."""
     return suffix(path) in SCRIPTED or suffix(path) in COMPILED
+
+
+def may_be_source(path: str) -> bool:
+    """Return True for a source in any language. A hidden file is not a source."""
+    return bool(suffix(path)) and suffix(path) not in NOT_SOURCES and not path.rpartition("/")[2].startswith(".")

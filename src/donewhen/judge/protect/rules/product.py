@@ -6,7 +6,7 @@ that no source of the product names. `init` proposes the same as patterns.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 
 from donewhen.judge.protect.base_files import BaseFiles
@@ -15,12 +15,12 @@ from donewhen.judge.protect.names import globs, test_names
 from donewhen.judge.protect.names.deciding_files import LINTERS
 from donewhen.judge.protect.names.sources import (
     COMPILED,
-    DATA,
     DOCUMENTS,
     MAIN_FILES,
     SCRIPTED,
     USUAL_DIRECTORIES,
     is_source,
+    may_be_source,
     stem,
     suffix,
 )
@@ -83,10 +83,7 @@ class Product:
             return ProductPattern(path, "documentation")
         if self.is_test(path) or self.is_entry_point(path):
             return None
-        found = self._pattern_of_source(path) if self._is_source(path) else self._pattern_of_data(path)
-        if found is None and path in self._only_candidates:
-            return ProductPattern(path, "nothing else that the checks use is product")
-        return found
+        return self._pattern_of_source(path) if self._is_source(path) else self._pattern_of_data(path)
 
     def is_test(self, path: str) -> bool:
         """Return True for a test, and for a file in a directory that contains mostly tests."""
@@ -94,7 +91,7 @@ class Product:
 
     def is_entry_point(self, path: str) -> bool:
         """Return True for a file that a check runs to judge the product, and for everything in its directory."""
-        return any(path == unit or path.startswith(f"{unit}/") for unit in self._entry_points)
+        return _is_inside(path, self._entry_points)
 
     def is_named(self, path: str) -> bool:
         """Return True if a file of the base that the checks use names this path, so that no tool found it by itself."""
@@ -102,23 +99,10 @@ class Product:
         words = {word for command in self._commands for word in command[1:]}
         return path in words or any(self._names(other, name) for other in self._corpus if other != path)
 
-    @cached_property
-    def _only_candidates(self) -> frozenset[str]:
-        """Files that must be product, because the checks use nothing else that may be.
-
-        They are in a language that no table knows. Data are among them only if there is nothing else.
-        """
-        read = [path for used in self._used for path in used.read if not self.is_test(path)]
-        if self._product_sources:
-            return frozenset()
-        named = {path for used in self._used for path in used.named} | set(MANIFESTS)
-        left = [path for path in read if not self.is_entry_point(path) and path not in named]
-        return frozenset([path for path in left if suffix(path) not in DATA] or left)
-
     # -- sources --
 
     def _is_source(self, path: str) -> bool:
-        return is_source(path) or path in self._sources
+        return may_be_source(path) or path in self._sources
 
     def _pattern_of_source(self, path: str) -> ProductPattern | None:
         directory, _, _ = path.rpartition("/")
@@ -181,14 +165,25 @@ class Product:
 
     @cached_property
     def _entry_points(self) -> frozenset[str]:
-        """Files and directories that a check runs, and that no other file of the product or the tests names.
+        """Files and directories that a check runs, and that no test and no source of the product names.
 
-        Without them something must be left that the work may change.
+        Without them something must be left that the work may change. If nothing is left, a file at the root is rather
+        the product than a directory.
         """
         units = {unit for path in self._run_files() if (unit := self._unit(path))}
-        found = {unit for unit in units if not self._is_named_outside(unit)}
-        others = [path for path in self._sources if not any(path == one or path.startswith(f"{one}/") for one in found)]
-        return frozenset(found) if others else frozenset()
+        found = {unit for unit in units if not self._named_by(unit)}
+        while more := {unit for unit in units - found if self._is_named_by_entries_only(unit, found)}:
+            found |= more
+        if not self._sources_outside(found):
+            found = {unit for unit in found if self._base.is_directory(unit)}
+        return frozenset(found) if self._sources_outside(found) else frozenset()
+
+    def _is_named_by_entries_only(self, unit: str, entries: Collection[str]) -> bool:
+        """Return True for a directory that only entry points name: it is a part of them."""
+        return self._base.is_directory(unit) and all(_is_inside(path, entries) for path in self._named_by(unit))
+
+    def _sources_outside(self, units: Collection[str]) -> list[str]:
+        return [path for path in self._sources if not _is_inside(path, units)]
 
     def _unit(self, path: str) -> str:
         """Return the file or directory that belongs to an entry point; empty in a usual place of a product."""
@@ -224,10 +219,11 @@ class Product:
         elif "/" not in word:
             yield from (path for path in self._sources if stem(path) == word)
 
-    def _is_named_outside(self, unit: str) -> bool:
-        name = _name(unit) if not self._base.is_directory(unit) else unit.rpartition("/")[2]
-        outside = (path for path in self._corpus if path != unit and not path.startswith(f"{unit}/"))
-        return name in self._manifest_names or any(self._names(path, name) for path in outside)
+    def _named_by(self, unit: str) -> list[str]:
+        """Return the files outside of a unit that name it. The project's own name is named by its manifest."""
+        name = unit.rpartition("/")[2] if self._base.is_directory(unit) else _name(unit)
+        outside = (path for path in self._corpus if not _is_inside(path, (unit,)))
+        return [*self._manifest_names & {name}, *(path for path in outside if self._names(path, name))]
 
     # -- data --
 
@@ -256,7 +252,7 @@ class Product:
         """Sources and programs that the checks use, tests included."""
         programs = {command[0].removeprefix("./") for command in self._commands if command[0].startswith("./")}
         read = dict.fromkeys(path for used in self._used for path in used.read)
-        return tuple(path for path in read if is_source(path) or path in programs)[:MOST_READ]
+        return tuple(path for path in read if may_be_source(path) or path in programs)[:MOST_READ]
 
     @cached_property
     def _sources(self) -> dict[str, None]:
@@ -312,7 +308,13 @@ def _usual_directory(path: str) -> str:
     return ""
 
 
+def _is_inside(path: str, units: Iterable[str]) -> bool:
+    return any(path == unit or path.startswith(f"{unit}/") for unit in units)
+
+
 def _name(path: str) -> str:
-    """Return the name by which other files mean this one."""
-    directory, _, _ = path.rpartition("/")
+    """Return the name by which other files mean this one. In a language that is not known, that is the whole name."""
+    directory, _, name = path.rpartition("/")
+    if suffix(path) and not is_source(path):
+        return name
     return directory.rpartition("/")[2] or stem(path) if stem(path) in GENERIC else stem(path)
