@@ -33,10 +33,15 @@ PYTEST: Files = {
         for n in range(40)
     },
 }
-NODE: Files = {
-    f"test/t{n}.test.js": "const test = require('node:test');\n"
-    "for (let i = 0; i < 20; i++) test(`t${i}`, () => { let s = 0; for (let j = 0; j < 3e6; j++) s += j; });\n"
-    for n in range(8)
+JEST_PROGRAM = Path(__file__).parents[1] / ".cache/test-runners/node_modules/.bin/jest"
+JEST: Files = {
+    "package.json": "{}\n",
+    **{f"src/m{n}.js": f"exports.f = (x) => x + {n};\n" for n in range(20)},
+    **{
+        f"src/m{n}.test.js": f"const {{ f }} = require('./m{n}');\n"
+        "for (let i = 0; i < 20; i++) test(`t${i}`, () => expect(f(i)).toBeGreaterThanOrEqual(i));\n"
+        for n in range(20)
+    },
 }
 MAKE: Files = {
     **{
@@ -53,7 +58,7 @@ CARGO: Files = {
 }
 PROJECTS: Mapping[str, tuple[str, str, Files]] = {
     "pytest, 800 tests": ("pytest", "python -m pytest -q", PYTEST),
-    "node --test, 8 files": ("node", "node --test test/", NODE),
+    "jest, 20 files": (str(JEST_PROGRAM), f"{JEST_PROGRAM} --silent", JEST),
     "make, 31 C files": ("make", "make check", MAKE),
     "cargo test": ("cargo", "cargo test --offline", CARGO),
 }
