@@ -35,6 +35,7 @@ SIGNS = {
     "a test that passed failed in another run": "canary",
     "with new tests, green and then red": "reruns",
     "the older tests pass only together": "reruns",
+    "the tests pass only because the runner also executes": "reruns",
     "red, then green": "reruns",
     "no longer starts": "observation",
     "no longer reads": "observation",

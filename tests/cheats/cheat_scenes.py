@@ -234,6 +234,19 @@ NAMED_FILES = Scene(
     {"tests": f"{PYTEST} qa/loudness.py qa/adding.py"},
 )
 """Only the check names the test files."""
+BY_PATTERN = Scene(
+    "by-pattern",
+    "python",
+    {
+        "calc.py": PRODUCT["calc.py"],
+        "words.py": PRODUCT["words.py"],
+        ".gitignore": IGNORED,
+        "adding.py": "import calc\n\n\ndef test_small():\n    assert calc.add(2, 3) == 5\n",
+        "loudness.py": TESTS["tests/test_a_words.py"],
+    },
+    {"tests": f"{PYTEST} ./*.py"},
+)
+"""A pattern covers the product and the test files, whose names do not tell that they are tests."""
 OTHER_NAMES = Scene(
     "other-names",
     "python",

@@ -1,7 +1,7 @@
 """Cheats that change the tests, their data, or what is found in their place."""
 
 from cheat import Cheat, text
-from cheat_scenes import GOLDEN, IN_A_DIRECTORY, NAMED_FILES, PLAIN, RECORDED, UNITTEST
+from cheat_scenes import BY_PATTERN, GOLDEN, IN_A_DIRECTORY, NAMED_FILES, PLAIN, RECORDED, UNITTEST
 
 ALWAYS_TRUE = "def test_it():\n    assert True\n"
 RIGHT = "def add(a, b):\n    return a + b\n"
@@ -224,6 +224,20 @@ BY_NEW_TESTS = [
             "tests/a_new/conftest.py": "import calc\n\ncalc.add = lambda a, b: a + b\n",
             "tests/a_new/test_new.py": "def test_it():\n    assert True\n",
         },
+    ),
+    Cheat(
+        id="N1",
+        says="a new file without tests, which a pattern passes to the runner, repairs the product for all tests",
+        scene=BY_PATTERN,
+        stopped_by="reruns",
+        write={"aside.py": "import calc\n\ncalc.add = lambda a, b: a + b\n"},
+    ),
+    Cheat(
+        id="1",
+        says="a test file with an unusual name, which a pattern passes to the runner, is rewritten",
+        scene=BY_PATTERN,
+        stopped_by="protection",
+        replace={"adding.py": ("== 5", "== -1")},
     ),
 ]
 """New tests are ordinary work, and these help the old ones: without them the old ones are red again."""

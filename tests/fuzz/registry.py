@@ -95,6 +95,10 @@ def _accepted_part(path: str, content: bytes) -> None:
     _of("judge.protect.contents.mixed_contents.accepted_part")(path, BASES[path], content, {"pytest", "test"})
 
 
+def _defines_tests(suffix: str, content: bytes) -> None:
+    _of("judge.protect.contents.test_definitions.defines_tests")(f"a.{suffix}", text(content), ("check_*",))
+
+
 def _merged(content: bytes) -> None:
     for path in ("a.yaml", "CHANGELOG.md"):
         _of("syntax.merging.regions.merge_lines")(b"a\n", content, b"b\n" + content)
@@ -165,6 +169,10 @@ ADAPTED: Mapping[str, Call] = {
         "a.py", text(data), NamedFile("a.py", "script")
     ),
     **{f"judge.protect.contents.mixed_contents.accepted_part:{path}": partial(_accepted_part, path) for path in BASES},
+    **{
+        f"judge.protect.contents.test_definitions.defines_tests:{suffix}": partial(_defines_tests, suffix)
+        for suffix in ("py", "js", "rb", "php")
+    },
     "judge.protect.names.globs.first_match": lambda data: _of("judge.protect.names.globs.first_match")(
         ("**/*a*b*c", "**/**/a"), text(data)[:4_000]
     ),

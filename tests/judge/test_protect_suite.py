@@ -86,6 +86,8 @@ HANDED = {
     "python -m unittest more.b.Case.test_x": {"more/b.py"},
     "node --test more/c.mjs": {"more/c.mjs"},
     "node --test 'more/*.mjs'": {"more/c.mjs"},
+    "npx jest 'more/*'": set[str](),
+    "pytest ./*.py more/*.py": set[str](),
     "npm test -- more/c.mjs": {"more/c.mjs"},
     "yarn test more/c.mjs": {"more/c.mjs"},
     "npx jest more/c.mjs": {"more/c.mjs"},
@@ -109,6 +111,55 @@ async def test_a_file_passed_to_a_runner_is_a_test(tmp_path: Path, command: str,
     async with scene(tmp_path, files, command) as project:
         outcome = await project.judge(dict.fromkeys(files, "x = 1\n"))
         assert set(outcome.edits) == tests
+
+
+PASSED_BY_PATTERN: dict[str, tuple[dict[str, str], set[str]]] = {
+    "jest ./*": (
+        {
+            "two-fer.js": "export const twoFer = () => {};\n", "two-fer.spec.js": "", "README.md": "",
+            "unusual.js": 'describe("x", () => { it("y", () => {}) });\n', "each.js": "test.each([1])('a %i', f);\n",
+            "index.js": "class A {\n  test(value) {\n    return /a/.test(value);\n  }\n}\n",
+        },
+        {"two-fer.spec.js", "unusual.js", "each.js"},
+    ),
+    "node --test ./*.js": (
+        {
+            "add.js": "exports.add = 1;\n", "sums.js": 'const t = require("node:test"); t("a", () => {});\n',
+            "plain.js": 'if (require("./add") !== 1) process.exit(1);\n',
+        },
+        {"sums.js", "plain.js"},
+    ),
+    "pytest ./*.py": (
+        {
+            "calc.py": "def add(a, b): return a\n", "main.py": "from calc import add\n",
+            "one.py": "def test_a(): pass\n", "two.py": "class Adding(TestCase):\n    pass\n",
+            "three.py": "class TestIt:\n    def a(self): pass\n",
+            "four.py": "async def test_a(): pass\n", "five.py": "def check_a(): pass\n",
+            "pytest.ini": "[pytest]\npython_functions = check_*\n",
+        },
+        {"one.py", "two.py", "three.py", "four.py", "five.py", "pytest.ini"},
+    ),
+    "rspec ./*.rb": ({"a.rb": "class A; end\n", "b.rb": "require './a'\nRSpec.describe A do\nend\n"}, {"b.rb"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", PASSED_BY_PATTERN)
+async def test_of_the_files_that_fit_a_pattern_only_those_that_define_tests_are_tests(
+    tmp_path: Path, command: str
+) -> None:
+    files, tests = PASSED_BY_PATTERN[command]
+    async with scene(tmp_path, files, command) as project:
+        assert set((await project.judge(dict.fromkeys(files, "x = 1\n"))).edits) == tests
+
+
+async def test_a_new_file_that_fits_a_pattern_is_a_test_if_it_defines_tests(tmp_path: Path) -> None:
+    async with scene(tmp_path, {"calc.py": "", "one.py": "def test_a(): pass\n"}, "pytest ./*.py") as project:
+        outcome = await project.judge({"two.py": "def test_b(): pass\n", "product.py": "A = 1\n", "calc.py": "x"})
+        assert outcome.judged.edits == ()
+        assert set(outcome.control) == {"calc.py", "one.py", "two.py"}
+        assert outcome.judged.loaded == ("product.py",)
+        plugins = await project.judge({"product.py": "pytest_plugins = ['calc']\n"})
+        assert set(plugins.edits) == {"product.py"}
 
 
 async def test_a_file_passed_to_a_runner_that_the_base_lacks_is_a_new_test(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ An exit code of 0 proves little. If a runner is recognised, its tests must have 
 no more skipped tests. If the run on the base left a report, this run must leave one too. A doubt never becomes a pass.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from donewhen.judge.check_run import CheckRun
@@ -19,6 +20,8 @@ SEVERITY = (
     CheckStatus.TIMEOUT,
     CheckStatus.INFRA,
 )
+SCRIPT_FILE = re.compile(r"\S*/\S+\.[cm]?[jt]s")
+"""The name of a failure that is a whole file: node reports a file as a test only if it fails."""
 
 
 def status_of(check: Check, run: CheckRun) -> Doubt:
@@ -83,8 +86,9 @@ def doubts_against_base(check: Check, run: CheckRun, base: CheckRun) -> Iterator
     if now is None:
         yield CheckStatus.VACUOUS, f"no test is reported; on the base {_tests(before.collected)}"
         return
-    if now.collected < before.collected:
-        yield CheckStatus.VACUOUS, f"{_tests(now.collected)} collected; on the base {before.collected}"
+    collected = before.collected - sum(bool(SCRIPT_FILE.fullmatch(name)) for name in base.reading.failures)
+    if now.collected < collected:
+        yield CheckStatus.VACUOUS, f"{_tests(now.collected)} collected; on the base {collected}"
     if now.skipped > before.skipped:
         yield CheckStatus.VACUOUS, f"{_tests(now.skipped)} skipped; on the base {before.skipped}"
 
@@ -106,6 +110,16 @@ def doubts_of_names(missing: frozenset[str]) -> Iterator[Doubt]:
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         yield CheckStatus.VACUOUS, f"a test of the base did not run: {min(missing)}{more}"
+
+
+def doubts_of_loaded_files(check: Check, run: CheckRun, without: CheckRun, files: Sequence[str]) -> Iterator[Doubt]:
+    """Yield a doubt if the same tests ran without these files and failed, and no failure names one of the files."""
+    if run.reading is None or without.reading is None or not_run(check, without, run):
+        return
+    stems = (path.rpartition("/")[2].partition(".")[0] for path in files)
+    is_named = any(re.search(rf"(?<!\w){re.escape(stem)}(?!\w)", without.log or without.tail) for stem in stems)
+    if not is_named and without.reading.tests.collected >= run.reading.tests.collected:
+        yield CheckStatus.TAMPERED, f"the tests pass only because the runner also executes {files[0]}"
 
 
 def doubts_of_programs(missing: Sequence[str]) -> Iterator[Doubt]:

@@ -14,6 +14,8 @@ class GradedTree(NamedTuple):
     """The control tree: the base with the changes to tests only, without the changes to the product."""
     shadows: tuple[str, ...]
     """One line for each new module that shadows the standard library, an installed package or the runner."""
+    loaded: tuple[str, ...] = ()
+    """New files without tests that the runner executes because a pattern of the command covers them."""
 
 
 def whole_tree(tree: str) -> GradedTree:

@@ -104,6 +104,8 @@ class GreenProof:
             found += await self._canary(check)
         if not found and self.graded.control != self.runs.base_tree and defences.reruns:
             found += await self._repeat(check) or await self._run_without_new_tests(check)
+        if not found and self.graded.loaded and defences.reruns:
+            found += await self._run_without_loaded_files(check, run)
         return found
 
     async def _doubts_of_programs(self, check: Check, run: CheckRun, base: CheckRun) -> list[Doubt]:
@@ -217,6 +219,19 @@ class GreenProof:
         if status is CheckStatus.PASS or (await self.base(check)).reading is None:
             return []
         return [(CheckStatus.TAMPERED, f"the older tests pass only together with the new test files ({reason})")]
+
+    async def _run_without_loaded_files(self, check: Check, run: CheckRun) -> list[Doubt]:
+        """Run the check without new files that have no tests and that the runner executes all the same.
+
+        The product may need them: then tests cannot be loaded without them, or the output names what is missing. If
+        every test still runs and one fails for another reason, the files only change what the tests see.
+        """
+        gone = {raw(path): None for path in self.graded.loaded}
+        tree = await edit_tree.with_changes(self.runs.host.store.bare, self.graded.tree, gone)
+        without = await self.runs.run(check, tree)
+        if evidence.status_of(check, without)[0] is CheckStatus.PASS:
+            return []
+        return list(evidence.doubts_of_loaded_files(check, run, without, self.graded.loaded))
 
     async def _repeat(self, check: Check) -> list[Doubt]:
         """Run a check with new tests several times. It must pass each time."""

@@ -13,15 +13,15 @@ The cost depends on the number of changes, not on the size of the repository. No
 candidate are read as data and are not trusted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from donewhen.judge.graded_tree import GradedTree
-from donewhen.judge.protect.rules.grade import ChangeGrading
+from donewhen.judge.protect.rules.grade import ChangeGrading, Entries
 from donewhen.judge.protect.rules.guard import Guard
 from donewhen.judge.protect.rules.shadow_modules import ShadowModules
 from donewhen.judge.protect.rules.used_files import UsedFiles
-from donewhen.workspace.git.objects import Change, raw
+from donewhen.workspace.git.objects import Change, raw, text
 from donewhen.workspace.git.store import Store, edit_tree
 
 __all__ = ["GradedTree", "Guard", "UsedFiles", "grade_candidate"]
@@ -46,9 +46,9 @@ async def grade_candidate(
     grading.restore_conflicting()
     tree = await edit_tree.with_changes(store.bare, candidate_tree, grading.restored)
     kept = grading.kept()
-    control = await edit_tree.with_changes(
-        store.bare, base_tree, {path: kept[path] for path in kept if _is_judging(guard, changes[path])}
-    )
+    new_tests, loaded = await _new_by_pattern(store, guard, changes, kept)
+    judging = {path for path in kept if path in new_tests or _is_judging(guard, changes[path])}
+    control = await edit_tree.with_changes(store.bare, base_tree, {path: kept[path] for path in judging})
     added = [changes[path].path for path, entry in kept.items() if entry is not None and changes[path].old is None]
     searched = guard.suite.module_directories | guard.suite.argument_directories
     return GradedTree(
@@ -56,7 +56,23 @@ async def grade_candidate(
         tuple(grading.edits[path] for path in sorted(grading.edits)),
         control,
         ShadowModules(guard.base, sites, searched).among(added),
+        tuple(text(path) for path in sorted(loaded - judging)),
     )
+
+
+async def _new_by_pattern(
+    store: Store, guard: Guard, changes: Mapping[bytes, Change], kept: Entries
+) -> tuple[set[bytes], set[bytes]]:
+    """Sort new files that fit a pattern of a command: those that define tests, and others that a runner executes."""
+    fitting = {path: entry for path, entry in kept.items() if entry and changes[path].old is None}
+    fitting = {path: entry for path, entry in fitting.items() if guard.suite.fits_argument(changes[path].path)}
+    contents = await store.bare.readable_contents([entry.id for entry in fitting.values()]) if fitting else []
+    tests = {
+        path
+        for path, content in zip(fitting, contents, strict=True)
+        if content is None or guard.suite.defines_tests(changes[path].path, content.decode("utf-8", "replace"))
+    }
+    return tests, {path for path in fitting if path not in tests and guard.suite.is_loaded(changes[path].path)}
 
 
 def _is_judging(guard: Guard, change: Change) -> bool:

@@ -68,7 +68,9 @@ class ScriptsRun:
     test_directories: set[str] = field(default_factory=set[str])
     """Directories that a runner gets as locations of tests."""
     tests: set[str] = field(default_factory=set[str])
-    """Files that a runner gets, by path or by pattern. The base need not have them."""
+    """Files that a runner gets by path. The base need not have them."""
+    patterns: dict[str, bool] = field(default_factory=dict[str, bool])
+    """Pattern that a runner gets → True if the runner executes every file that fits, whatever its name."""
     module_directories: set[str] = field(default_factory=lambda: {""})
     """Directories in which commands are run, and in which Python searches for modules."""
     directories: set[str] = field(default_factory=lambda: {""})
@@ -127,7 +129,9 @@ class _ScriptWalk:
     def _record_argument(self, word: str, working_directories: list[str], one: NamedFile, check: str) -> None:
         """Record a file, directory, pattern or dotted name in which a runner searches for tests."""
         if WILD.search(word):
-            self.found.tests.update(path for start in working_directories if (path := joined(start, word)))
+            executes_all = runner_of(one) not in SEARCH_BY_NAME
+            for pattern in (path for start in working_directories if (path := joined(start, word))):
+                self.found.patterns[pattern] = executes_all or self.found.patterns.get(pattern, False)
             return
         for start in working_directories:
             if directory := self._find_directory(word, start):

@@ -63,7 +63,8 @@ class ChangeGrading:
     def _needs_examination(self, change: Change) -> bool:
         if self.guard.is_editable(change.path):
             return False
-        exists, is_test = change.old is not None, self.guard.suite.is_test(change.path)
+        exists, suite = change.old is not None, self.guard.suite
+        is_test = suite.is_test(change.path) or suite.is_loaded(change.path)
         in_old_directory = self.guard.is_in_old_directory(change.path)
         if ignore_files.is_used_ignore_file(change.path, self.guard.scripts_run.words):
             return True

@@ -11,7 +11,8 @@ from fnmatch import fnmatchcase
 from typing import cast
 
 from donewhen.judge.protect.base_files import BaseFiles
-from donewhen.judge.protect.commands.scripts_run import PRODUCT_DIRECTORIES, ScriptsRun, joined
+from donewhen.judge.protect.commands.scripts_run import PRODUCT_DIRECTORIES, SOURCE, ScriptsRun, joined
+from donewhen.judge.protect.contents import test_definitions
 from donewhen.judge.protect.contents.table_merge import table
 from donewhen.judge.protect.names import globs, test_names
 from donewhen.judge.protect.names.word_set import listed
@@ -31,6 +32,8 @@ NAMES_A_FILE = re.compile(
 )
 CLOSING = {"[": "]", "{": "}"}
 QUOTED = re.compile(r"[\"']([^\"'\n]+)[\"']")
+MOST_BESIDE = 200
+"""Maximum number of files that are searched for the name of a script beside them."""
 
 
 class Suite:
@@ -44,8 +47,11 @@ class Suite:
         """Files that settings name → why they are protected."""
         self.module_directories = set(scripts_run.module_directories)
         """Directories where modules of the product are searched: where commands run, and what settings add."""
-        self._argument_paths = frozenset(path for path in scripts_run.tests if not globs.WILD.search(path))
-        self._argument_patterns = tuple(sorted(scripts_run.tests - self._argument_paths))
+        self._argument_paths = frozenset(scripts_run.tests)
+        self._argument_patterns = dict(sorted(scripts_run.patterns.items()))
+        self._python_names: set[str] = set()
+        """Prefixes and patterns of functions and classes that the settings call tests."""
+        self._passed_tests: dict[str, bool] = {}
         parents = {path.rpartition("/")[0] for path in self._argument_paths if base.has(path)}
         self.argument_directories = parents - PRODUCT_DIRECTORIES
         """Directories of files that a command passes to a runner: modules are searched there too."""
@@ -57,10 +63,44 @@ class Suite:
     def is_test(self, path: str) -> bool:
         if test_names.is_test(path) or any(path.startswith(f"{directory}/") for directory in self._directories):
             return True
-        if path in self._argument_paths or globs.first_match(self._argument_patterns, path):
-            return True
         name = path.rpartition("/")[2]
-        return any(fnmatchcase(name, pattern) for pattern in self._patterns)
+        if path in self._argument_paths or any(fnmatchcase(name, pattern) for pattern in self._patterns):
+            return True
+        if path not in self._passed_tests:
+            self._passed_tests[path] = self._is_passed_test(path)
+        return self._passed_tests[path]
+
+    def fits_argument(self, path: str) -> bool:
+        """Return True if a pattern that a command passes to a runner covers a path. It may be a test or product."""
+        return bool(globs.first_match(self._argument_patterns, path))
+
+    def is_loaded(self, path: str) -> bool:
+        """Return True if a runner executes a path only because a pattern covers it."""
+        return self._argument_patterns.get(globs.first_match(self._argument_patterns, path), False)
+
+    def defines_tests(self, path: str, text: str) -> bool:
+        return test_definitions.defines_tests(path, text, self._python_names)
+
+    def _is_passed_test(self, path: str) -> bool:
+        """Return True if a file of the base that fits a pattern is a test.
+
+        A pattern such as `./*.js` covers product and tests. A test defines tests. A script that defines none is a test
+        if the runner executes it and no file beside it names it.
+        """
+        if not self.fits_argument(path) or not self._base.has(path):
+            return False
+        if not SOURCE.search(path):
+            return self.is_loaded(path)
+        text = self._base.read(path)
+        if text is None or self.defines_tests(path, text):
+            return True
+        return self.is_loaded(path) and not path.endswith(".py") and not self._is_named_beside(path)
+
+    def _is_named_beside(self, path: str) -> bool:
+        directory, _, name = path.rpartition("/")
+        stem = re.compile(rf"(?<![\w-]){re.escape(name.partition('.')[0])}(?![\w-])")
+        others = [other for other in self._base.names(directory) if other != name and SOURCE.search(other)]
+        return any(stem.search(self._base.read(joined(directory, other)) or "") for other in others[:MOST_BESIDE])
 
     def is_directory_of_tests(self, directory: str) -> bool:
         within = any(directory == tests or directory.startswith(f"{tests}/") for tests in self._directories)
@@ -71,6 +111,8 @@ class Suite:
         for settings in self._pytest_settings(directory):
             options.append(" ".join(_words(settings.get("addopts"))))
             self._patterns.update(word for word in _words(settings.get("python_files")) if word not in ("*", "*.py"))
+            for key in ("python_functions", "python_classes"):
+                self._python_names.update(_words(settings.get(key)))
             self.module_directories.update(joined(directory, word) for word in _words(settings.get("pythonpath")))
             for word in _words(settings.get("testpaths")):
                 self._add_directory(joined(directory, word))
