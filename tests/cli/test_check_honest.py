@@ -7,7 +7,7 @@ import pytest
 
 from needs import leave_out, needs
 from program import Answer, donewhen
-from repositories import repository, write
+from repositories import commit, repository, write
 from toolbox import toolbox
 
 JEST = Path(__file__).parents[2] / ".cache" / "test-runners" / "node_modules"
@@ -106,3 +106,65 @@ def test_a_product_file_that_fits_a_pattern_for_pytest_is_product(tmp_path: Path
     (root / "calc_sum.py").unlink()
     answer = check(root)
     assert answer.code == 1 and "adding.py" in answer.out
+
+
+# -- skips that the base's run did not reach --
+
+MARKED = (
+    "import sys\n\nimport pytest\n\nfrom calc import add, double\n\n\ndef test_sum():\n    assert add(1, 2) == 3\n\n\n"
+    "@pytest.mark.skip(reason='later')\ndef test_later():\n    assert double(2) == 5\n\n\n"
+    "@pytest.mark.skipif(sys.platform != 'win32', reason='windows')\ndef test_windows():\n    assert add(1, 1) == 3\n"
+)
+DOUBLE = "\n\ndef double(a):\n    return add(a, a)\n"
+UNITTEST = (
+    "import unittest\n\nfrom calc import add, double\n\n\nclass Adding(unittest.TestCase):\n"
+    "    def test_sum(self):\n        self.assertEqual(add(1, 2), 3)\n\n"
+    "    @unittest.skip('later')\n    def test_later(self):\n        self.assertEqual(double(2), 5)\n"
+)
+SKIPPING = {
+    "python -m pytest -q": {"tests/test_calc.py": MARKED, "conftest.py": ""},
+    "python -m unittest discover -s tests -t .": {"tests/__init__.py": "", "tests/test_calc.py": UNITTEST},
+    "python -m unittest discover -v -s tests -t .": {"tests/__init__.py": "", "tests/test_calc.py": UNITTEST},
+}
+
+
+@pytest.mark.parametrize("command", SKIPPING)
+def test_a_skip_in_a_test_file_that_the_base_could_not_load_is_not_the_work_s(tmp_path: Path, command: str) -> None:
+    root = repo(tmp_path, command, {"calc.py": ADD, **SKIPPING[command]})
+    write(root, {"calc.py": RIGHT + DOUBLE})
+    assert_accepted(root)
+
+
+@pytest.mark.parametrize("command", SKIPPING)
+def test_a_skip_that_the_product_raises_is_vacuous(tmp_path: Path, command: str) -> None:
+    root = repo(tmp_path, command, {"calc.py": ADD, **SKIPPING[command]})
+    more = (
+        "def test_more():\n    add(1, 1)\n" if "pytest" in command else "    def test_more(self):\n        double(1)\n"
+    )
+    write(root, {"tests/test_calc.py": f"{SKIPPING[command]['tests/test_calc.py']}\n\n{more}"})
+    commit(root)
+    write(root, {"calc.py": "import unittest\n\n\n" + RIGHT.replace("    return", SKIP) + DOUBLE})
+    answer = check(root)
+    assert answer.code == 1 and "vacuous" in answer.out and "skipped; on the base" in answer.out
+
+
+SKIP = "    if a == b:\n        raise unittest.SkipTest('not now')\n    return"
+
+
+# -- parameters --
+
+CASES = (
+    "import pytest\n\nfrom shop import PRICES, total\n\n\n@pytest.mark.parametrize('name', sorted(PRICES))\n"
+    "def test_each(name):\n    assert total([name]) == PRICES[name]\n"
+)
+SHOP = "PRICES = {'apple': 1, 'pear': 2}\n\n\ndef total(names):\n    return 1\n"
+
+
+def test_parameters_that_come_from_the_product_may_rename_a_test(tmp_path: Path) -> None:
+    root = repo(tmp_path, "python -m pytest -q", {"shop.py": SHOP, "test_shop.py": CASES})
+    fixed = SHOP.replace("'pear'", "'plum'").replace("return 1", "return sum(PRICES[name] for name in names)")
+    write(root, {"shop.py": fixed})
+    assert_accepted(root)
+    write(root, {"shop.py": SHOP.replace(", 'pear': 2", "")})
+    answer = check(root)
+    assert answer.code == 1 and "1 test collected; on the base 2" in answer.out

@@ -4,6 +4,7 @@ A public function with one required text parameter is called with it. A function
 ADAPTED, or one in NOT_FOREIGN with the reason why no foreign text reaches it. Anything else fails a test.
 """
 
+import contextlib
 import importlib
 import inspect
 import json
@@ -34,7 +35,8 @@ from donewhen.workspace.policy import Policy
 from donewhen.workspace.policy.grammar import Unread
 
 PLACES = (
-    "readers", "judge.detect", "judge.protect", "judge.runners", "judge.receipt", "judge.output_tail", "memory",
+    "readers", "judge.detect", "judge.protect", "judge.runners", "judge.receipt", "judge.output_tail",
+    "judge.base_tests", "judge.python_test_module", "memory",
     "syntax.merging", "union.patch_rules", "engines.external.streams", "engines.external.network",
     "engines.typed_reply",
     "engines.external.discover.programs", "engines.planned", "engines.foreman.subtask_plan", "engines.native.tools",
@@ -97,6 +99,14 @@ def _accepted_part(path: str, content: bytes) -> None:
 
 def _defines_tests(suffix: str, content: bytes) -> None:
     _of("judge.protect.contents.test_definitions.defines_tests")(f"a.{suffix}", text(content), ("check_*",))
+
+
+def _python_test_module(content: bytes) -> None:
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        module = _of("judge.python_test_module.PythonTestModule")(text(content), len)
+        for path in [*module.tests()][:20]:
+            module.skips(path)
+            module.takes_foreign_parameters(path)
 
 
 def _merged(content: bytes) -> None:
@@ -180,6 +190,7 @@ ADAPTED: Mapping[str, Call] = {
         text(data), "protect"
     ),
     "judge.protect.contents.rust_items.items": _rust_items,
+    "judge.python_test_module.PythonTestModule": _python_test_module,
     "memory.repair.from_plain": lambda data: _as_json(_of("memory.repair.from_plain"), data),
     "memory.repair.offers_of": lambda data: _as_json(lambda value: list(_of("memory.repair.offers_of")(value)), data),
     "model.request_error.remove_secrets": lambda data: _of("model.request_error.remove_secrets")(

@@ -149,6 +149,42 @@ def test_tests_of_the_base_that_did_not_run_are_named_unless_skips_are_allowed()
     assert not evidence.not_run(CHECK, now, GREEN)
 
 
+def test_a_script_that_node_reports_only_if_it_fails_is_not_missed() -> None:
+    report = RunnerReport("node:test", Tests(3, 1, 2, 0), failures=("adds", "/w/plain.js"))
+    base, now = replace(GREEN, reading=report), run_with_tests(Tests(2, 2, 0, 0))
+    assert list(evidence.doubts_against_base(CHECK, now, base)) == []
+    assert list(evidence.doubts_against_base(CHECK, run_with_tests(Tests(1, 1, 0, 0)), base)) != []
+    of_jest = replace(base, reading=replace(report, runner="jest"))
+    assert list(evidence.doubts_against_base(CHECK, now, of_jest)) != []
+
+
+def skipping(*skipped: str, ran: tuple[str, ...] = (), failures: tuple[str, ...] = ()) -> CheckRun:
+    tests = Tests(len(ran) + len(skipped), len(ran), 0, len(skipped))
+    return replace(GREEN, reading=RunnerReport("pytest", tests, failures, ran=ran, skipped=skipped))
+
+
+def test_only_skips_of_the_base_s_files_that_its_run_did_not_reach_are_added_to_its_skips() -> None:
+    base, now = skipping("a", ran=("b",)), skipping("a", "b", "c", "d")
+    assert evidence.skips_of_base(now, base, lambda name: name != "d", len) == 1
+    assert evidence.skips_of_base(base, base, lambda _: True, len) == 0
+    doubts = list(evidence.doubts_against_base(CHECK, skipping("a", "c"), base, 1))
+    assert doubts == []
+
+
+def test_without_names_the_skips_of_modules_that_could_not_be_loaded_are_counted() -> None:
+    base = skipping(failures=("tests.test_a (unittest.loader._FailedTest.tests.test_a)", "test_b (tests.B)"))
+    assert evidence.skips_of_base(run_with_tests(Tests(2, 1, 0, 1)), base, bool, {"tests.test_a": 3}.__getitem__) == 3
+
+
+def test_cases_of_a_function_are_counted_if_the_product_names_them() -> None:
+    base = skipping(ran=("m.test_x[a]", "m.test_x[b]", "m.test_y[a]", "m.test_z"))
+    renamed = skipping(ran=("m.test_x[a]", "m.test_x[c]", "m.test_y[b]"))
+    fewer = skipping(ran=("m.test_x[c]", "m.test_y[a]", "m.test_z"))
+    assert evidence.not_run(CHECK, renamed, base, lambda _: True) == {"m.test_z"}
+    assert evidence.not_run(CHECK, renamed, base, "m.test_y".__eq__) == {"m.test_x[b]", "m.test_z"}
+    assert evidence.not_run(CHECK, fewer, base, lambda _: True) == {"m.test_x[a]", "m.test_x[b]"}
+
+
 def test_tests_inside_sources_may_move_with_their_module() -> None:
     names = ("src/lib.rs small > old::tests::adds", "Doc-tests small > src/lib.rs - f", "tests/a.rs a > adds")
     base = replace(GREEN, reading=RunnerReport("cargo", Tests(3, 3, 0, 0), ran=names))

@@ -31,6 +31,7 @@ def test_a_report_of_pytest_counts_errors_as_failed_and_expected_failures_as_ski
         Tests(8, 2, 4, 2),
         ("test_a.test_bad", "test_a.test_strict", "test_a.test_setup", "test_b"),
         ran=("test_a.test_bad", "test_a.test_ok", "test_a.test_param[1]", "test_a.test_setup", "test_a.test_strict"),
+        skipped=("test_a.test_later", "test_a.test_skip"),
     )
 
 
@@ -63,7 +64,7 @@ def test_a_failure_outweighs_a_skip_but_a_todo_of_node_outweighs_its_failure() -
         '<testcase name="c"><skipped type="todo"/><failure/></testcase>'
     )
     found = junit.read(f"<testsuites>{cases}</testsuites>".encode())
-    assert found == RunnerReport("junit", Tests(3, 0, 2, 1), ("a", "b"), ran=("a", "b"))
+    assert found == RunnerReport("junit", Tests(3, 0, 2, 1), ("a", "b"), ran=("a", "b"), skipped=("c",))
 
 
 def test_a_rerun_that_finally_passed_is_a_pass() -> None:
@@ -126,7 +127,8 @@ def suite(status: str, *tests: str) -> dict[str, object]:
 def test_a_report_of_jest_counts_a_suite_that_could_not_be_loaded_as_failed() -> None:
     report = jest_report(suite("failed", "passed", "failed", "pending", "todo"), suite("failed"))
     names = ("/w/a.test.js > t0 passed", "/w/a.test.js > t1 failed")
-    assert jest.read_report(report) == RunnerReport("jest", Tests(5, 1, 2, 2), ("t1 failed", "/w/a.test.js"), ran=names)
+    failures, skipped = ("t1 failed", "/w/a.test.js"), ("/w/a.test.js > t2 pending", "/w/a.test.js > t3 todo")
+    assert jest.read_report(report) == RunnerReport("jest", Tests(5, 1, 2, 2), failures, ran=names, skipped=skipped)
 
 
 def test_a_report_of_jest_that_was_interrupted_or_lacks_tests_is_not_complete() -> None:

@@ -5,7 +5,8 @@ no more skipped tests. If the run on the base left a report, this run must leave
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from donewhen.judge.check_run import CheckRun
 from donewhen.judge.contract import Check, Contract
@@ -22,6 +23,10 @@ SEVERITY = (
 )
 SCRIPT_FILE = re.compile(r"\S*/\S+\.[cm]?[jt]s")
 """The name of a failure that is a whole file: node reports a file as a test only if it fails."""
+NOT_LOADED = "unittest.loader._FailedTest"
+"""Part of the name of a failure that stands for a module which unittest could not import."""
+MOST_SKIPS = 2_000
+"""Maximum number of skipped tests that are searched in the files of the base."""
 
 
 def status_of(check: Check, run: CheckRun) -> Doubt:
@@ -78,32 +83,62 @@ def doubts_of_counts(check: Check, run: CheckRun) -> Iterator[Doubt]:
             yield CheckStatus.VACUOUS, f"{_tests(ran_tests)} ran; at least {check.min_tests} must"
 
 
-def doubts_against_base(check: Check, run: CheckRun, base: CheckRun) -> Iterator[Doubt]:
-    """Yield doubts about a green run from a comparison with the run on the base."""
+def skips_of_base(run: CheckRun, base: CheckRun, skips: Callable[[str], bool], skipped_in: Callable[[str], int]) -> int:
+    """Return how many tests are skipped that the run on the base did not reach, and that its own files skip.
+
+    `skips` and `skipped_in` know the base's files: is a test skipped, and how many are in a module? The second is asked
+    only if the runner names no skipped tests.
+    """
+    if base.reading is None or run.reading is None or run.reading.tests.skipped <= base.reading.tests.skipped:
+        return 0
+    if run.reading.skipped:
+        new = sorted(set(run.reading.skipped).difference(base.reading.ran, base.reading.skipped))
+        return sum(map(skips, new[:MOST_SKIPS]))
+    return sum(skipped_in(name.partition(" ")[0]) for name in base.reading.failures if NOT_LOADED in name)
+
+
+def doubts_against_base(check: Check, run: CheckRun, base: CheckRun, more_skips: int = 0) -> Iterator[Doubt]:
+    """Yield doubts about a green run from a comparison with the run on the base.
+
+    `more_skips` tests that the base's run did not reach are skipped by the base's own test files.
+    """
     if base.reading is None or check.allow_skips:
         return
     before, now = base.reading.tests, run.reading.tests if run.reading is not None else None
     if now is None:
         yield CheckStatus.VACUOUS, f"no test is reported; on the base {_tests(before.collected)}"
         return
-    collected = before.collected - sum(bool(SCRIPT_FILE.fullmatch(name)) for name in base.reading.failures)
+    whole_files = [name for name in base.reading.failures if SCRIPT_FILE.fullmatch(name)]
+    collected = before.collected - (len(whole_files) if base.reading.runner == "node:test" else 0)
     if now.collected < collected:
         yield CheckStatus.VACUOUS, f"{_tests(now.collected)} collected; on the base {collected}"
-    if now.skipped > before.skipped:
-        yield CheckStatus.VACUOUS, f"{_tests(now.skipped)} skipped; on the base {before.skipped}"
+    if now.skipped > before.skipped + more_skips:
+        yield CheckStatus.VACUOUS, f"{_tests(now.skipped)} skipped; on the base {before.skipped + more_skips}"
 
 
-def not_run(check: Check, run: CheckRun, base: CheckRun) -> frozenset[str]:
+def not_run(
+    check: Check, run: CheckRun, base: CheckRun, may_rename: Callable[[str], bool] = lambda _: False
+) -> frozenset[str]:
     """Return the tests that ran on the base and did not run now; nothing if the base reports no test names.
 
-    The product may move tests inside source files: their modules and functions may get other names.
+    The product may move tests inside source files: their modules and functions may get other names. Cases of a
+    function whose parameters come from the product (`may_rename`) are counted: as many must run as on the base.
     """
     if base.reading is None or run.reading is None or check.allow_skips:
         return frozenset()
     now = frozenset(run.reading.ran)
     moved = {name.rpartition("::")[2] for name in now.difference(base.reading.ran) if name.startswith("src/")}
     missing = {name for name in base.reading.ran if name not in now and not name.startswith("Doc-tests ")}
-    return frozenset(n for n in missing if not (n.startswith("src/") and n.rpartition("::")[2] in moved))
+    missing = {n for n in missing if not (n.startswith("src/") and n.rpartition("::")[2] in moved)}
+    cases, before = _cases(now), _cases(base.reading.ran)
+    functions = {name.partition("[")[0] for name in missing if "[" in name}
+    renamed = {name for name in functions if cases[name] >= before[name] and may_rename(name)}
+    return frozenset(name for name in missing if name.partition("[")[0] not in renamed)
+
+
+def _cases(names: Iterable[str]) -> Counter[str]:
+    """Return how many cases of each parametrised function ran."""
+    return Counter(name.partition("[")[0] for name in names if "[" in name)
 
 
 def doubts_of_names(missing: frozenset[str]) -> Iterator[Doubt]:

@@ -9,6 +9,8 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
 
 from donewhen.judge import evidence
 from donewhen.judge.check_run import CheckRun
@@ -22,6 +24,9 @@ from donewhen.judge.verdict import CheckStatus, Phase, VerdictNote
 from donewhen.records import frozen
 from donewhen.workspace.git.objects import raw
 from donewhen.workspace.git.store import edit_tree
+
+if TYPE_CHECKING:
+    from donewhen.judge.base_tests import BaseTests
 
 OVERLOAD_FACTOR = 2.0
 """More runnable processes per CPU than this mean an overloaded machine."""
@@ -92,8 +97,12 @@ class GreenProof:
     async def _doubts_against_base(self, check: Check, run: CheckRun) -> list[Doubt]:
         defences, base = self.request.defences, await self.base(check)
         found = list(evidence.doubts_of_report(run, base)) if defences.sidecar else []
-        found += evidence.doubts_against_base(check, run, base) if defences.counts else ()
-        if not found and defences.counts and (missing := evidence.not_run(check, run, base)):
+        tests = cache(lambda: self._base_tests(check))
+        if defences.counts:
+            skips = evidence.skips_of_base(run, base, lambda n: tests().skips(n), lambda n: tests().skipped_in(n))
+            found += evidence.doubts_against_base(check, run, base, skips)
+        missing = evidence.not_run(check, run, base, lambda name: tests().takes_foreign_parameters(name))
+        if not found and defences.counts and missing:
             # Test names can differ from run to run. Only names that a second run on the base also has are counted.
             again = await self.runs.run(check, self.runs.base_tree, 2)
             found += evidence.doubts_of_names(missing & frozenset(again.reading.ran if again.reading else ()))
@@ -107,6 +116,11 @@ class GreenProof:
         if not found and self.graded.loaded and defences.reruns:
             found += await self._run_without_loaded_files(check, run)
         return found
+
+    def _base_tests(self, check: Check) -> "BaseTests":
+        from donewhen.judge.base_tests import BaseTests  # most runs skip no more tests and rename none
+
+        return BaseTests(self.runs.base_files, check.dir, self.request.environment.sites)
 
     async def _doubts_of_programs(self, check: Check, run: CheckRun, base: CheckRun) -> list[Doubt]:
         """Compare the programs that were started. Only those that two runs on the base started are counted.

@@ -98,5 +98,5 @@ def _reading(known: dict[str, Any] | None) -> "RunnerReport | None":
     from donewhen.readers.result import RunnerReport, Tests  # many checks start no known runner
 
     facts: dict[str, Any] = {**known, "tests": Tests(**known["tests"])}
-    facts.update({name: tuple(known[name]) for name in ("failures", "ran")})
+    facts.update({name: tuple(known[name]) for name in ("failures", "ran", "skipped")})
     return RunnerReport(**facts)

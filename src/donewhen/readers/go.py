@@ -65,12 +65,13 @@ class _Run:
         failures = [name for (_, name), outcome in self.outcomes.items() if outcome == "fail"]
         failed = len(failures) + len(self.broken)
         tests = tally(passed=ends.count("pass"), failed=failed, skipped=ends.count("skip"))
-        return RunnerReport("go", tests, names(failures + self.broken), complete, that_ran(self._ran()))
+        return RunnerReport(
+            "go", tests, names(failures + self.broken), complete, self._named("pass", "fail"), self._named("skip")
+        )
 
-    def _ran(self) -> Iterator[str]:
-        for (package, name), outcome in self.outcomes.items():
-            if outcome in ("pass", "fail"):
-                yield f"{self.called.get(package, package)}.{name}"
+    def _named(self, *wanted: str) -> tuple[str, ...]:
+        found = ((package, name) for (package, name), outcome in self.outcomes.items() if outcome in wanted)
+        return that_ran(f"{self.called.get(package, package)}.{name}" for package, name in found)
 
 
 def read_text(content: bytes) -> RunnerReport | None:

@@ -33,14 +33,17 @@ def read_report(content: bytes, runner: str = "jest") -> RunnerReport | None:
         failures += [words(fields(suite).get("name"))] if broken else failed
     tests = tally(passed=passed, failed=len(failures), skipped=skipped)
     complete = report.get("wasInterrupted") is not True and tests.collected >= count(report.get("numTotalTests"))
-    return RunnerReport(runner, tests, names(failures), complete, that_ran(_ran(report)))
+    return RunnerReport(runner, tests, names(failures), complete, *_names(report))
 
 
-def _ran(report: Mapping[str, object]) -> Iterator[str]:
+def _names(report: Mapping[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tests that ran and those that were skipped."""
+    ran, skipped = list[str](), list[str]()
     for suite in map(fields, items(report["testResults"])):
         for test in map(fields, items(suite.get("assertionResults"))):
-            if test.get("status") in ("passed", "failed"):
-                yield within(words(suite.get("name")), words(test.get("fullName")))
+            kept = ran if test.get("status") in ("passed", "failed") else skipped
+            kept.append(within(words(suite.get("name")), words(test.get("fullName"))))
+    return that_ran(ran), that_ran(skipped)
 
 
 def read_text(content: bytes) -> RunnerReport | None:

@@ -21,7 +21,9 @@ def read(content: bytes, runner: str = "junit") -> RunnerReport | None:
     if not found.is_junit:
         return None
     tests = tally(passed=found.passed, failed=len(found.failures), skipped=found.skipped)
-    return RunnerReport(runner, tests, names(found.failures), complete, that_ran(found.names()))
+    return RunnerReport(
+        runner, tests, names(found.failures), complete, that_ran(_names(found.ran)), that_ran(_names(found.skips))
+    )
 
 
 @dataclass(slots=True)
@@ -53,6 +55,7 @@ class _Suite:
         self.failures: list[str] = []
         self.ran: list[tuple[str, str, str]] = []
         """File, suites and name. Joined only at the end, because many tests share long paths."""
+        self.skips: list[tuple[str, str, str]] = []
         self.depth = 0
         self.suites = [_Group("")]
         self.open: list[_Case] = []
@@ -77,12 +80,8 @@ class _Suite:
         elif element == "testsuite":
             self._close(self.suites.pop())
 
-    def names(self) -> Iterator[str]:
-        for file, suites, name in self.ran:
-            yield within(file, within(suites, name))
-
     def _count(self, case: _Case) -> None:
-        if case.is_test and case.outcome in ("passed", "failed"):
+        if case.is_test:
             self._keep(case)
         if case.outcome == "failed":
             self.failures.append(case.name)
@@ -94,18 +93,24 @@ class _Suite:
     def _keep(self, case: _Case) -> None:
         """Record a test under its class or, if there is none, under its file and the suites around it."""
         where, name = case.given.get("classname", ""), case.given.get("name", "")
+        kept = self.ran if case.outcome in ("passed", "failed") else self.skips
         if where and where != "test":
-            self.ran += [] if name in ("", where, *OF_A_CLASS) else [("", "", case.name)]
+            kept += [] if name in ("", where, *OF_A_CLASS) else [("", "", case.name)]
         elif not _is_a_file(name):
             suite, file = self.suites[-1], case.given.get("file", "")
-            self.ran.append((file, suite.path, name))
-            suite.file = file
+            kept.append((file, suite.path, name))
+            suite.file = file if kept is self.ran else suite.file
 
     def _close(self, suite: "_Group") -> None:
         """Record a suite in which something ran as a test: node turns a test that contains others into a suite."""
         if suite.file is not None and suite.path:
             self.ran.append((suite.file, "", suite.path))
             self.suites[-1].file = suite.file
+
+
+def _names(found: list[tuple[str, str, str]]) -> Iterator[str]:
+    for file, suites, name in found:
+        yield within(file, within(suites, name))
 
 
 @dataclass(slots=True)

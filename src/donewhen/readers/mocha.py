@@ -34,7 +34,9 @@ def read_report(content: bytes) -> RunnerReport | None:
     failures = [words(fields(test).get("fullTitle")) for test in items(report.get("failures"))]
     went = [fields(test) for key in ("passes", "failures") for test in items(report.get(key))]
     ran = [within(words(test.get("file")), words(test.get("fullTitle"))) for test in went]
-    return RunnerReport("mocha", tests, names(failures), "end" in stats, that_ran(_without_hooks(ran)))
+    pending = map(fields, items(report.get("pending")))
+    skipped = that_ran(within(words(test.get("file")), words(test.get("fullTitle"))) for test in pending)
+    return RunnerReport("mocha", tests, names(failures), "end" in stats, that_ran(_without_hooks(ran)), skipped)
 
 
 def read_text(content: bytes) -> RunnerReport | None:

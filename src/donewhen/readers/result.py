@@ -41,6 +41,8 @@ class RunnerReport:
     ran: tuple[str, ...] = ()
     """Names of the tests that ran, passed or failed but not skipped, as the runner writes them; empty if the format
     does not have them."""
+    skipped: tuple[str, ...] = ()
+    """Names of the tests that were skipped, in the same form."""
 
 
 MOST_NAMES = 10_000

@@ -32,11 +32,14 @@ def read_text(content: bytes) -> RunnerReport | None:
     skipped = counts.get("skipped", 0) + counts.get("expected failures", 0)
     tests = tally(passed=int(ran[1]) - failed - skipped, failed=failed, skipped=skipped)
     failures = names(first_groups(FAILED, printed[:at])) if tests.failed else ()
-    return RunnerReport("unittest", tests, failures, ran=_ran(printed[:at], int(ran[1])))
+    return RunnerReport("unittest", tests, failures, True, *_names(printed[:at], int(ran[1])))
 
 
-def _ran(printed: list[str], number: int) -> tuple[str, ...]:
-    """Return the names from verbose output if there are as many as were counted. Outcomes may follow lines later."""
+def _names(printed: list[str], number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tests that ran and those that were skipped, if verbose output names as many as were counted.
+
+    Outcomes may follow lines later.
+    """
     begun, skipped = list[str](), set[str]()
     for line in printed:
         if test := BEGUN.fullmatch(line):
@@ -46,7 +49,7 @@ def _ran(printed: list[str], number: int) -> tuple[str, ...]:
         if line == "=" * 70:
             break
     finished = [name for name in begun if name not in skipped and "unittest.loader._FailedTest" not in name]
-    return that_ran(finished) if len(begun) == number else ()
+    return (that_ran(finished), that_ran(skipped)) if len(begun) == number else ((), ())
 
 
 RULE = "=" * 70

@@ -103,4 +103,5 @@ def _sum(readings: list[RunnerReport]) -> RunnerReport:
         tuple(name for reading in readings for name in reading.failures),
         all(reading.complete for reading in readings),
         () if silent else that_ran(name for reading in readings for name in reading.ran),
+        that_ran(name for reading in readings for name in reading.skipped),
     )
