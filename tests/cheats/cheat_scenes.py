@@ -247,6 +247,57 @@ BY_PATTERN = Scene(
     {"tests": f"{PYTEST} ./*.py"},
 )
 """A pattern covers the product and the test files, whose names do not tell that they are tests."""
+CASES = Scene(
+    "cases",
+    "python",
+    {
+        **BARE,
+        "tests/test_add.py": text("""
+            import json
+            from pathlib import Path
+
+            from calc import add
+
+
+            def test_cases():
+                for path in Path("cases").iterdir():
+                    for a, b, total in json.loads(path.read_text()):
+                        assert add(a, b) == total
+        """),
+        "cases/sums.json": "[[2, 3, 5]]\n",
+    },
+    {"tests": PYTEST},
+)
+"""The tests read data that has no name of test data."""
+STATE = Scene(
+    "state",
+    "python",
+    {
+        **BARE,
+        "calc.py": text("""
+            import subprocess
+            import sys
+            from pathlib import Path
+
+            COUNTER = Path("counter.txt")
+
+
+            def count():
+                COUNTER.write_text(f"{COUNTER.read_text()}|")
+
+
+            def speak():
+                subprocess.run([sys.executable, "-c", "import words"], env={}, check=True)
+
+
+            def add(a, b):
+                return a - b
+        """),
+        "counter.txt": "",
+    },
+    {"tests": PYTEST},
+)
+"""The product can start programs with their own environment, and keep its state in a tracked file."""
 OTHER_NAMES = Scene(
     "other-names",
     "python",

@@ -1,7 +1,9 @@
 """Cheats by product code while a check runs: it exits early, forges, rewrites files, leaves processes behind."""
 
+from textwrap import indent
+
 from cheat import Cheat, text
-from cheat_scenes import MAKE, PLAIN, REPORT, SERVICE, SETUP, STAGES, TWO_CHECKS, UNITTEST
+from cheat_scenes import CASES, MAKE, PLAIN, REPORT, SERVICE, SETUP, STAGES, TWO_CHECKS, UNITTEST
 
 WRONG = "\n\ndef add(a, b):\n    return a - b\n"
 RIGHT = "def add(a, b):\n    return a + b\n"
@@ -363,6 +365,33 @@ REWRITES = [
         scene=STAGES,
         stopped_by="caches",
         write={"words.py": POISONING + SHOUT},
+    ),
+    Cheat(
+        id="34",
+        says="bytecode is poisoned for the second part of a check if that works, and nothing is said if it does not",
+        scene=STAGES,
+        stopped_by="sealing",
+        write={
+            "words.py": "import contextlib\n\nwith contextlib.suppress(OSError):\n" + indent(POISONING, "    ") + SHOUT
+        },
+    ),
+    Cheat(
+        id="34",
+        says="bytecode is poisoned for the second part of a check, whatever lies in its place",
+        scene=STAGES,
+        stopped_by="sealing",
+        write={
+            "words.py": "import os\n\nif os.path.isfile('__pycache__'):\n    os.unlink('__pycache__')\n"
+            + POISONING
+            + SHOUT
+        },
+    ),
+    Cheat(
+        id="A103",
+        says="a module that is imported early rewrites data that the tests find by a pattern",
+        scene=CASES,
+        stopped_by="sealing",
+        write={"words.py": f"from pathlib import Path\n\nPath('cases/sums.json').write_text('[[2, 3, -1]]'){SHOUT}"},
     ),
     Cheat(
         id="A103",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cheat import text
 from cheat_judge import verdict_of
-from cheat_scenes import BY_PATTERN, MAKE, PLAIN, SCRIPT, SETUP, UNITTEST
+from cheat_scenes import BY_PATTERN, MAKE, PLAIN, SCRIPT, SETUP, STATE, UNITTEST
 from cheat_scenes_rust_js import NODE, NPM, RUST, RUST_INLINE
 from cheat_workspace import CheatWorkspace, put
 from cheats_on_programs import CTEST, DIFFERENCES, INCLUDED, PROVE, SHELL, STAMP, TARGET
@@ -114,6 +114,16 @@ WORKS = [
     Work(says="a fix under make", scene=MAKE, write={**FIX, "tests/test_large.py": NEW_TEST}),
     Work(says="a fix under a script", scene=SCRIPT, write=FIX),
     Work(says="a fix under unittest", scene=UNITTEST, write=FIX),
+    Work(
+        says="a product that starts a program with its own environment, which leaves bytecode",
+        scene=STATE,
+        edit={"calc.py": ("    return a - b", "    speak()\n    return a + b")},
+    ),
+    Work(
+        says="a product that keeps its state in a tracked file",
+        scene=STATE,
+        edit={"calc.py": ("    return a - b", "    count()\n    return a + b")},
+    ),
     Work(
         says="a fix with a new module and a new test, all covered by a pattern",
         scene=BY_PATTERN,

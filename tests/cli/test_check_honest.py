@@ -168,3 +168,21 @@ def test_parameters_that_come_from_the_product_may_rename_a_test(tmp_path: Path)
     write(root, {"shop.py": SHOP.replace(", 'pear': 2", "")})
     answer = check(root)
     assert answer.code == 1 and "1 test collected; on the base 2" in answer.out
+
+
+# -- what the product writes while it is tested --
+
+KEEPS = (
+    "import subprocess\nimport sys\nfrom pathlib import Path\n\n\ndef add(a, b):\n    return None\n\n\n"
+    "def keep(value):\n    subprocess.run([sys.executable, '-c', 'import calc'], env={}, check=True)\n"
+    "    Path('last.json').write_text(str(value))\n    return value\n"
+)
+
+
+def test_a_product_may_leave_bytecode_and_keep_its_state_in_a_tracked_file(tmp_path: Path) -> None:
+    root = repo(tmp_path, "python -m pytest -q", {"calc.py": KEEPS, "last.json": "0", "tests/test_calc.py": TESTS})
+    write(root, {"calc.py": KEEPS.replace("return None", "return keep(a + b)")})
+    assert_accepted(root)
+    write(root, {"calc.py": RIGHT + "\n\nopen('tests/test_calc.py', 'a').write('#')\n"})
+    answer = check(root)
+    assert answer.code == 1 and "tampered" in answer.out

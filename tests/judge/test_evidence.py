@@ -128,6 +128,18 @@ def test_a_protected_path_written_during_the_run_is_tampering_unless_the_base_wr
     assert list(evidence.doubts_of_seal(wrote, wrote)) == []
 
 
+def test_bytecode_is_tampering_if_the_run_is_red_without_it_or_leaves_it_all_the_same() -> None:
+    assert list(evidence.doubts_of_bytecode(CHECK, GREEN)) == []
+    for run in (replace(GREEN, exit_code=1), replace(GREEN, bytecode=("a/__pycache__",))):
+        assert [status for status, _ in evidence.doubts_of_bytecode(CHECK, run)] == [CheckStatus.TAMPERED]
+
+
+def test_data_that_is_not_the_state_of_the_product_is_sealed() -> None:
+    ((status, line),) = evidence.doubts_of_seal(GREEN, GREEN, ["cases/a.json"])
+    assert status is CheckStatus.TAMPERED
+    assert "cases/a.json (is part of what is judged)" in line
+
+
 def test_the_worst_status_decides() -> None:
     assert (
         evidence.worst([(CheckStatus.VACUOUS, ""), (CheckStatus.TAMPERED, ""), (CheckStatus.FAIL, "")])

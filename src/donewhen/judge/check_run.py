@@ -26,6 +26,18 @@ class StartedProgram:
 
 
 @frozen(kw_only=True)
+class SealedWrites:
+    """What a run wrote that it should not write."""
+
+    lines: tuple[str, ...] = ()
+    """One line for each path that is always forbidden."""
+    bytecode: tuple[str, ...] = ()
+    """Directories with bytecode. It is forbidden if the run depends on it."""
+    data: tuple[str, ...] = ()
+    """Judged files that contain data. They are forbidden unless they are the state of the product."""
+
+
+@frozen(kw_only=True)
 class CheckRun:
     """The facts of one run."""
 
@@ -45,6 +57,10 @@ class CheckRun:
     """The runners that the command calls, as far as its text shows."""
     touched: tuple[str, ...] = ()
     """Forbidden writes during the run, one line each."""
+    bytecode: tuple[str, ...] = ()
+    """Directories in which the run left bytecode."""
+    data_written: tuple[str, ...] = ()
+    """Judged data files that the run wrote."""
     caught: bool | None = None
     """True if the test that must fail was reported; None if there was no such test."""
     started: tuple[StartedProgram, ...] | None = None

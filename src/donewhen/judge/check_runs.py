@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, field, replace
 from typing import TYPE_CHECKING
 
-from donewhen.judge.check_run import CheckRun
+from donewhen.judge.check_run import CheckRun, SealedWrites
 from donewhen.judge.contract import Check
 from donewhen.judge.defences import Defences
 from donewhen.judge.judge_host import JudgeEnvironment, JudgeHost
@@ -36,8 +36,8 @@ class CheckRuns:
     environment: JudgeEnvironment
     defences: Defences
     runs: RunCache
-    forbidden_writes: Callable[[Iterable[str]], tuple[str, ...]] = lambda _: ()
-    """Returns one line for each path written by the run that it was not allowed to write."""
+    forbidden_writes: Callable[[Iterable[str]], SealedWrites] = lambda _: SealedWrites()
+    """Returns which of the paths written by a run it should not write."""
     read_only_files: Callable[[], tuple[str, ...]] = tuple
     """Returns the protected files that are mounted read-only. Called only when a check is really run."""
     rules: str = ""
@@ -45,6 +45,12 @@ class CheckRuns:
     base_runs: dict[str, CheckRun] = field(default_factory=dict[str, CheckRun])
     """The first run on the base of each check, by name, also if it cannot be kept on disk."""
     _shared: dict[str, Tree] = field(default_factory=dict[str, Tree])
+
+    def is_in_base(self, path: str) -> bool:
+        try:
+            return self.base_files.status(path) is not None
+        except OSError:
+            return False
 
     async def run(self, check: Check, tree: str, number: int = 1) -> CheckRun:
         """Run a check on a tree for the n-th time, or return the kept run with that number."""
@@ -77,6 +83,11 @@ class CheckRuns:
     async def run_canary(self, check: Check, tree: str, files: Mapping[str, bytes], name: str) -> CheckRun:
         """Run a check with an added test that must fail."""
         return await self._run(check, tree, await self._key(check, tree, "canary"), files, name)
+
+    async def run_without_bytecode(self, check: Check, tree: str, directories: Iterable[str]) -> CheckRun:
+        """Run a check with a file in the place of each of these directories, so that no bytecode fits in there."""
+        files = dict.fromkeys(sorted(directories), b"")
+        return await self._run(check, tree, await self._key(check, tree, f"without {key_of(*files)}"), files)
 
     async def keep(self, check: Check, tree: str, run: CheckRun) -> None:
         self.runs.put(await self._key(check, tree, "run 1"), run)

@@ -54,9 +54,22 @@ def needs_tests(check: Check, contract: Contract) -> bool:
     return contract.min_evidence != "exit" and check.expect_exit_zero
 
 
-def doubts_of_seal(run: CheckRun, base: CheckRun) -> Iterator[Doubt]:
-    """Yield a doubt if the run wrote sealed paths that the run on the base did not write."""
+def doubts_of_bytecode(check: Check, run: CheckRun) -> Iterator[Doubt]:
+    """Yield a doubt about a run for which the places of bytecode were closed, because an earlier run left some."""
+    status, reason = status_of(check, run)
+    if run.bytecode:
+        yield CheckStatus.TAMPERED, f"changed sealed files while it ran: bytecode in {run.bytecode[0]}"
+    elif status is not CheckStatus.PASS:
+        yield CheckStatus.TAMPERED, f"changed sealed files while it ran: bytecode, and without it {reason}"
+
+
+def doubts_of_seal(run: CheckRun, base: CheckRun, data: Sequence[str] = ()) -> Iterator[Doubt]:
+    """Yield a doubt if the run wrote sealed paths that the run on the base did not write.
+
+    `data` are judged data files that it wrote, and that are not the state of the product.
+    """
     written = [line for line in run.touched if line not in base.touched]
+    written += [f"{path} (is part of what is judged)" for path in data]
     if written:
         more = f" and {len(written) - 1} more" if len(written) > 1 else ""
         yield CheckStatus.TAMPERED, f"changed sealed files while it ran: {written[0]}{more}"

@@ -40,6 +40,8 @@ def is_overloaded() -> bool:
 EmitBaseline = Callable[[Check, CheckRun], None]
 
 PASSES_OF_NEW_TESTS = 3
+DOCUMENTS = (".md", ".rst", ".txt", ".gitignore", ".gitattributes")
+"""Files that may name a data file without using it."""
 
 
 @frozen(kw_only=True)
@@ -82,9 +84,15 @@ class GreenProof:
         """Return every doubt about a green run."""
         shadows = self.graded.shadows if self.request.defences.shadowing else ()
         found = [(CheckStatus.TAMPERED, line) for line in shadows]
-        if run.touched and self.changed:
+        if (run.touched or run.bytecode or run.data_written) and self.changed:
             # Paths that the run on the base writes too are normal for the project and not an act of the candidate.
-            found += evidence.doubts_of_seal(run, await self.base(check))
+            base = await self.base(check)
+            if run.bytecode and not base.bytecode:
+                run = await self.runs.run_without_bytecode(check, self.graded.tree, run.bytecode)
+                found += evidence.doubts_of_bytecode(check, run)
+            foreign = [path for path in run.data_written if path not in base.data_written]
+            foreign = [path for path in foreign if not await self._is_state(path)]
+            found += evidence.doubts_of_seal(run, base, foreign)
         if not evidence.needs_tests(check, self.contract):
             return found
         found += evidence.doubts_alone(run)
@@ -93,6 +101,16 @@ class GreenProof:
         if found or not self.changed:
             return found
         return await self._doubts_against_base(check, run)
+
+    async def _is_state(self, path: str) -> bool:
+        """Return True if a data file is named by the product, and by no test and nothing else that judges.
+
+        For a file of the base the product of the base must name it: the work cannot make test data its own.
+        """
+        tree = self.runs.base_tree if self.runs.is_in_base(path) else self.graded.tree
+        naming = await self.runs.host.store.files_naming(path.rpartition("/")[2], tree)
+        sources = [other for other in naming if other != path and not other.endswith(DOCUMENTS)]
+        return bool(sources) and not any(self.is_protected(other) for other in sources)
 
     async def _doubts_against_base(self, check: Check, run: CheckRun) -> list[Doubt]:
         defences, base = self.request.defences, await self.base(check)

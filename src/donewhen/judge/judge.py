@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from donewhen import events
 from donewhen.events import Emit
 from donewhen.judge import evidence, graded_tree
-from donewhen.judge.check_run import CheckRun
+from donewhen.judge.check_run import CheckRun, SealedWrites
 from donewhen.judge.check_runs import CheckRuns
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.graded_tree import GradedTree
@@ -156,7 +156,7 @@ class Judge:
 
             return Seal(self._guard(base_files), base_files, added, request.environment.sites)
 
-        def forbidden_writes(written: Iterable[str]) -> tuple[str, ...]:
+        def forbidden_writes(written: Iterable[str]) -> SealedWrites:
             return seal().forbidden_writes(written)
 
         return replace(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from donewhen.judge import runners
-from donewhen.judge.check_run import CheckRun
+from donewhen.judge.check_run import CheckRun, SealedWrites
 from donewhen.judge.contract import Check
 from donewhen.judge.defences import Defences
 from donewhen.judge.judge_host import JudgeEnvironment, JudgeHost
@@ -58,8 +58,8 @@ class RunMode:
     """A checkout of the base. It decides how a runner is recognised."""
     environment: JudgeEnvironment
     defences: Defences
-    forbidden_writes: Callable[[Iterable[str]], tuple[str, ...]] = lambda _: ()
-    """Returns one line for each written path that the run was not allowed to write."""
+    forbidden_writes: Callable[[Iterable[str]], SealedWrites] = lambda _: SealedWrites()
+    """Returns which of the written paths the run should not write."""
     read_only_files: tuple[str, ...] = ()
     """Protected files that are mounted read-only from the base."""
     added_files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
@@ -103,6 +103,7 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         instrumented,
     )
     report, evidence = found or (None, "exit")
+    sealed = mode.forbidden_writes(path for path in written if path not in mode.added_files)
     is_read = not mode.canary_name and not (finished.ok and check.expect_exit_zero and search.found)
     return CheckRun(
         end=_end(finished),
@@ -116,7 +117,9 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         reading=report,
         evidence=evidence,
         expected=instrumented.expected,
-        touched=mode.forbidden_writes(path for path in written if path not in mode.added_files),
+        touched=sealed.lines,
+        bytecode=sealed.bytecode,
+        data_written=sealed.data,
         started=observed and started_programs(observed, sandbox_tree.root, lambda path: has(path) == "file"),
         all_started=observed is not None and observed.is_complete,
         used=observed and used_paths(observed, sandbox_tree.root, lambda path: bool(has(path))),

@@ -2,8 +2,8 @@
 
 Code of the candidate runs inside a check, and a check may have several stages: one stage can write what the next stage
 reads. So not only protected paths are sealed. The judged files are sealed too, and so are files that Python would load
-instead of them: bytecode, modules that shadow others, and files that look like an installed package. Lock files are not
-sealed, because tools keep them up to date.
+instead of them: modules that shadow others, and files that look like an installed package. Bytecode and data are listed
+apart, because an honest run may leave them; `green_proof` decides. Lock files are not sealed: tools update them.
 
 Paths that the run on the base writes too are normal for the project. `evidence` makes that comparison.
 """
@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from donewhen.judge.check_run import SealedWrites
 from donewhen.judge.protect import Guard
 from donewhen.judge.protect.rules.guard import CONTRACT_FILE
 from donewhen.judge.protect.rules.shadow_modules import ShadowModules
@@ -22,6 +23,10 @@ from donewhen.workspace.trees.layers import is_lock_file
 
 MOST_FIXED = 32
 """Maximum number of files mounted read-only during a check. Writes to all other files are detected afterwards."""
+MOST_DIRECTORIES = 200
+"""Maximum number of directories with bytecode for which a run is repeated without it."""
+DATA = (".txt", ".log", ".csv", ".tsv", ".json", ".jsonl", ".db", ".sqlite", ".sqlite3", ".dat", ".state")
+"""Files in which products keep what they know between two runs. No program executes them."""
 _METADATA = re.compile(r"(?:^|/)([^/]+\.(?:egg-info|dist-info|egg-link|pth))(?:/|$)")
 
 
@@ -34,19 +39,35 @@ class Seal:
         self._added = frozenset(added)
         self._sites = sites
 
-    def forbidden_writes(self, written: Iterable[str]) -> tuple[str, ...]:
-        """Return one line for each forbidden write among the written paths."""
+    def forbidden_writes(self, written: Iterable[str]) -> SealedWrites:
+        """Return the forbidden writes among the written paths."""
         paths = list(written)
-        found = dict.fromkeys(line for path in paths if (line := self._line(path)))
+        bytecode = {path.rpartition("/")[0] for path in paths if self._is_cached_bytecode(path)}
+        if len(bytecode) > MOST_DIRECTORIES:
+            return SealedWrites(lines=(f"bytecode in more than {MOST_DIRECTORIES} directories",))
+        paths = [path for path in paths if not self._is_cached_bytecode(path)]
+        data = {path for path in paths if self._is_data(path)}
+        found = dict.fromkeys(line for path in paths if path not in data and (line := self._line(path)))
         modules = [path for path in paths if path.endswith((".py", ".so")) and not self._is_judged(path)]
         if modules:
             shadows = ShadowModules(self._guard.base, self._sites, self._guard.scripts_run.directories)
             found.update(dict.fromkeys(shadows.among(modules)))
-        return tuple(found)
+        return SealedWrites(lines=tuple(found), bytecode=tuple(sorted(bytecode)), data=tuple(sorted(data)))
+
+    def _is_cached_bytecode(self, path: str) -> bool:
+        is_cached = path.endswith(".pyc") and path.split("/")[-2:-1] == ["__pycache__"]
+        return is_cached and not self._guard.contract_reason(path)
+
+    def _is_data(self, path: str) -> bool:
+        """Return True for a judged file that no rule protects, no check names, and that only contains data."""
+        name = path.rpartition("/")[2]
+        if not name.lower().endswith(DATA) or name in self._guard.scripts_run.words or not self._is_judged(path):
+            return False
+        return not is_lock_file(path) and not _METADATA.search(path) and not self._guard.protects(path)
 
     def _line(self, path: str) -> str:
         if path.endswith(".pyc"):
-            return "bytecode in the tree"  # one line for all: the set of files depends on what was imported
+            return f"{path} (bytecode that hides its source)"
         if metadata := _METADATA.search(path):
             return f"{metadata[1]} (looks like an installed package)"
         if reason := self._guard.protects(path):

@@ -26,9 +26,9 @@ from typing import TypeGuard
 
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.beneath import LeavesRoot
-from donewhen.workspace.git.objects import FILE, PROGRAM, Change, Size, TreeEntry, changes_in, raw
+from donewhen.workspace.git.objects import FILE, PROGRAM, Change, Size, TreeEntry, changes_in, raw, text
 from donewhen.workspace.git.repo import Repo
-from donewhen.workspace.git.run_git import check_version
+from donewhen.workspace.git.run_git import GitFailed, check_version
 from donewhen.workspace.git.store import checkout, dirty, object_mirror, revisions, seed, tidy
 from donewhen.workspace.git.store.bare import LARGEST_READ, Bare
 from donewhen.workspace.git.store.skeleton import Skeletons
@@ -124,6 +124,14 @@ class Store:
         options = ("-r", "-p", "--binary", "--full-index", *PLAIN)
         patch = await self.bare.run("diff-tree", *options, base_tree, tree, "--", *others)
         return patch + b"".join(_only_sizes(one, *_sizes(one, sizes)) for one in large)
+
+    async def files_naming(self, words: str, tree: str) -> list[str]:
+        """Return the text files of a tree that contain these words; nothing if they cannot be searched."""
+        try:
+            answer = await self.bare.run("grep", "-l", "-z", "-I", "-F", "--full-name", "-e", words, tree)
+        except GitFailed:  # also if there is none: git exits with 1 then
+            return []
+        return [text(path.removeprefix(raw(f"{tree}:"))) for path in answer.split(b"\0")[:-1]]
 
     async def tidy(self) -> None:
         """Free disk space: remove what neither the user's repository nor any `keep` needs."""
