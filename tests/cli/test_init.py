@@ -1,9 +1,11 @@
 """`donewhen init` as a person uses it, from the proposal to the written and trusted file."""
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -276,3 +278,69 @@ def test_ctrl_c_during_init_leaves_no_partial_file(make: Make, tmp_path: Path) -
     running.stdout.close()
     running.stderr.close()
     assert contents(root, with_git=True) == before
+
+
+# -- trials --
+
+
+@pytest.mark.sample(0)
+def test_a_trial_takes_at_most_two_minutes_and_the_check_is_written_with_a_longer_limit(make: Make) -> None:
+    root = make({"test_it.py": "import time\nimport unittest\ntime.sleep(600)\n"})
+    answer = donewhen("init", cwd=root, timeout=300)
+    assert answer.code == 0, answer.err
+    assert "note: tests did not finish in 120 s; its time limit in the contract is 480 s" in answer.err
+    assert checks(root) == [{"name": "tests", "command": COMMAND, "timeout_secs": 480}]
+
+
+def test_init_says_what_it_waits_for_and_for_how_long(make: Make) -> None:
+    answer = init(make(FILES))
+    assert f"waiting for tests, at most 120 s: {COMMAND}\n" in answer.err
+
+
+def test_on_a_terminal_init_says_what_it_waits_for(make: Make) -> None:
+    code, printed = at_a_terminal(make(FILES), b"")
+    assert code == 0 and f"waiting for tests, at most 120 s: {COMMAND}" in printed
+
+
+def test_a_check_that_can_run_here_is_preferred(make: Make) -> None:
+    root = make({"test_it.py": GREEN, "pytest.ini": "[pytest]\n", ".gitignore": ".venv\n"})
+    subprocess.run([needs("python3"), "-m", "venv", "--without-pip", root / ".venv"], check=True)
+    answer = init(root)
+    assert answer.code == 0, answer.err
+    assert "tests: .venv/bin/python -m pytest -q cannot start here" in answer.err
+    assert checks(root) == [{"name": "tests", "command": ".venv/bin/python -m unittest discover"}]
+
+
+RED_LINT = {**FILES, "wrong.py": "import os\n"}
+
+
+@pytest.mark.parametrize(("settings", "is_kept"), [("line-length = 100", False), ("lint.select = ['F']", True)])
+def test_a_linter_that_is_stricter_than_the_project_is_left_out(make: Make, settings: str, is_kept: bool) -> None:
+    root = make({**RED_LINT, "ruff.toml": f"{settings}\n"})
+    ruff_of_this_environment(root)
+    answer = init(root)
+    assert answer.code == 0, answer.err
+    assert [check["name"] for check in checks(root)] == ["tests", *(["lint"] if is_kept else [])]
+    assert ("lint is left out because it is not green on the current code" in answer.err) is not is_kept
+
+
+def test_without_a_trial_a_linter_with_default_rules_is_not_proposed(make: Make) -> None:
+    root = make({**RED_LINT, "ruff.toml": "line-length = 100\n"})
+    ruff_of_this_environment(root)
+    answer = donewhen("check", cwd=root)
+    assert answer.code == 3 and "\ntests: " in answer.err and "ruff" not in answer.err
+
+
+def test_a_linter_with_default_rules_that_is_clean_is_proposed(make: Make) -> None:
+    root = make({**FILES, "ruff.toml": "line-length = 100\n"})
+    ruff_of_this_environment(root)
+    assert init(root).code == 0
+    assert [check["name"] for check in checks(root)] == ["tests", "lint"]
+
+
+def ruff_of_this_environment(root: Path) -> None:
+    """Put ruff on PATH, outside of the repository."""
+    tools = root.parent / "tools"
+    tools.mkdir()
+    shutil.copy(Path(sys.executable).with_name("ruff"), tools / "ruff")
+    os.environ["PATH"] = f"{tools}:{os.environ['PATH']}"

@@ -354,3 +354,60 @@ def test_an_invalid_manifest_is_reported_and_the_rest_works(proposed: Propose, n
     found = proposed({name: "{ this is [ no manifest", "spec/a_spec.rb": "", ".rspec": ""})
     assert commands(found) == ["tests: rspec"]
     assert any(hint.startswith(name) for hint in found.hints)
+
+
+# -- tests anywhere, and checks that may not fit --
+
+ANYWHERE = {
+    "beside the sources": {"pkg/sub/deep/numbers_test.py": SOME_TEST, "pkg/sub/deep/numbers.py": ""},
+    "in testing": {"testing/test_a.py": SOME_TEST},
+    "in a nested package": {"a/b/__init__.py": "", "a/b/tests/test_a.py": SOME_TEST},
+    "with mocks of unittest": {"src/p/test_a.py": f"from unittest import mock\n\n\n{SOME_TEST}"},
+}
+
+
+@pytest.mark.parametrize("place", ANYWHERE)
+def test_pytest_modules_are_found_anywhere(proposed: Propose, place: str) -> None:
+    assert commands(proposed(ANYWHERE[place])) == ["tests: python3 -m pytest -q"]
+
+
+def test_tests_outside_of_packages_are_run_apart_from_the_packages(proposed: Propose) -> None:
+    found = proposed({"app/setup.py": "", "app/test_a.py": SOME_TEST, "testing/test_b.py": SOME_TEST})
+    assert commands(found) == ["tests: python3 -m pytest -q testing", "tests-app: python3 -m pytest -q"]
+
+
+def test_examples_alone_are_not_the_tests_of_a_project(proposed: Propose) -> None:
+    assert commands(proposed({"examples/x/test_c.py": SOME_TEST})) == []
+
+
+def test_another_command_is_known_if_the_first_cannot_start(proposed: Propose) -> None:
+    found = proposed(
+        {"pyproject.toml": SET_UP, "poetry.lock": "", "tests/test_a.py": UNITTEST, "Makefile": "test:\n\t./x\n"}
+    )
+    assert commands(found) == ["tests: poetry run pytest -q"]
+    assert found.checks[0].otherwise == (
+        "python -m pytest -q", "poetry run python -m unittest discover -s tests", "make test",
+    )  # fmt: skip
+
+
+RULES = {
+    "[tool.ruff]\nline-length = 100\n": {"lint": True},
+    "[tool.ruff]\nselect = ['E']\n": {"lint": False},
+    "[tool.ruff.lint]\nselect = ['E']\n": {"lint": False},
+    "[tool.mypy]\nstrict = true\n": {"types": True},
+    "[tool.mypy]\nfiles = ['p']\n": {"types": False},
+    "[tool.pyright]\n": {"types": True},
+    "[tool.pyright]\ninclude = ['p']\n": {"types": False},
+}
+
+
+@pytest.mark.parametrize("settings", RULES)
+def test_a_checker_without_stated_rules_is_proposed_only_if_it_is_clean(proposed: Propose, settings: str) -> None:
+    found = proposed({"pyproject.toml": SET_UP + settings, "test_a.py": SOME_TEST})
+    assert {one.check.name: one.only_if_clean for one in found.checks if one.kind != "tests"} == RULES[settings]
+
+
+def test_a_checker_that_the_project_calls_is_proposed_even_if_it_is_red(proposed: Propose) -> None:
+    workflow = {".github/workflows/a.yml": "- run: ruff check .\n"}
+    found = proposed({"pyproject.toml": SET_UP + "[tool.ruff]\n", "test_a.py": SOME_TEST, **workflow})
+    assert [one.only_if_clean for one in found.checks] == [False, False]

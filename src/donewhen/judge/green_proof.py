@@ -57,6 +57,8 @@ class JudgeRequest:
     phase: Phase = "final"
     as_is: bool = False
     """Judge the candidate unchanged, without protection."""
+    once: bool = False
+    """Run no check a second time: for a trial whose verdict decides nothing."""
     defences: Defences = ALL
     overloaded: Callable[[], bool] = is_overloaded
     """Returns True if the machine may be the cause of a timeout. Called only after a timeout."""

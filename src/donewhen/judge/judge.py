@@ -171,7 +171,7 @@ class Judge:
         self._emit(events.CheckStarted(name=check.name, phase=phase))
         result = await self._evaluate(proof, check, await proof.runs.run(check, proof.graded.tree))
         self._emit_result(result, phase)
-        if result.status is CheckStatus.TIMEOUT and self._request.overloaded():
+        if result.status is CheckStatus.TIMEOUT and not self._request.once and self._request.overloaded():
             # A timeout on an overloaded machine is not evidence about the work, so the check runs a second time.
             self._emit(events.CheckStarted(name=check.name, phase="rerun"))
             run = await proof.runs.run_unkept(check, proof.graded.tree)
@@ -214,7 +214,7 @@ class Judge:
         Stop at the first check that is red twice.
         """
         deciding = [r for r in results if r.status is not CheckStatus.PASS and not r.quarantined]
-        decides = self._request.defences.reruns and self._request.phase != "baseline"
+        decides = self._request.defences.reruns and self._request.phase != "baseline" and not self._request.once
         if not decides or any(r.status not in (CheckStatus.FAIL, CheckStatus.FLAKY) for r in deciding):
             return results
         checks = {check.name: check for check in self._contract.checks}

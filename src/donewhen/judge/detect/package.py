@@ -4,6 +4,7 @@ import os
 import posixpath
 import shlex
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from donewhen.judge.detect.ci_commands import CiCommand
 from donewhen.judge.detect.recognise import RecognisedTool, recognise
@@ -75,12 +76,11 @@ class Package:
     def first_with(self, words: str, *patterns: str, nested: bool = False) -> str:
         """Return the first matching file of this package that contains these words; empty if there is none."""
         paths = self.survey.below(self.dir, *patterns) if nested else self.below(*patterns)
-        for number, path in enumerate(paths):
-            if number >= MOST_OPENED:
-                break
-            if words in self.survey.text(path):
-                return path
-        return ""
+        return next((path for path in islice(paths, MOST_OPENED) if words in self.survey.text(path)), "")
+
+    def first_where(self, fits: Callable[[str], object], *patterns: str) -> str:
+        """Return the first matching file of this package whose text fits; empty if there is none."""
+        return next((path for path in islice(self.below(*patterns), MOST_OPENED) if fits(self.survey.text(path))), "")
 
     def own_call(self, runner: str) -> tuple[CiCommand, RecognisedTool] | None:
         """Return how the project itself calls a tool here. Quick tests are preferred to long ones."""

@@ -19,6 +19,7 @@ NO_PACKAGES = {
     "doc", "templates", "template", "third_party", "external", "bench", "benches", "benchmark", "benchmarks", "demo",
 }  # fmt: skip
 """Directories whose manifests are test data or examples, not packages of the project."""
+TEST_DIRECTORIES = {"test", "tests", "__tests__", "spec"}
 WHOLE_BUILDS = {"gradle": ("settings.gradle", "settings.gradle.kts"), "dotnet": ("*.sln", "*.slnx")}
 """Files that make everything below them one build."""
 
@@ -52,7 +53,7 @@ def find_all(survey: Survey, called: tuple[CiCommand, ...], programs: Programs) 
         near = (directory for directory in found if directory.count("/") < MOST_LEVELS)
         usual = [directory for directory in near if not NO_PACKAGES & set(directory.split("/"))]
         directories = sorted(usual, key=lambda directory: (directory.count("/") if directory != "." else -1, directory))
-        if name == "python" and "." not in directories and _is_plain_python(survey):
+        if name == "python" and "." not in directories and _has_other_python_tests(survey, directories):
             directories.insert(0, ".")
         packages = [Package(survey, one, _inside(one, directories), called, programs) for one in directories]
         covered = {inner for package in packages for inner in _covered_packages(name, package, directories)}
@@ -63,11 +64,11 @@ def find_all(survey: Survey, called: tuple[CiCommand, ...], programs: Programs) 
             yield Hint(f"{len(packages)} {name} packages found; only the first {MOST_PACKAGES} were examined")
 
 
-def _is_plain_python(survey: Survey) -> bool:
-    """Return True for tests without any manifest: a directory of scripts."""
-    at_top = survey.named(".", *python.TEST_FILES)
-    in_tests = (path for directory in ("tests", "test") for path in survey.below(directory, *python.TEST_FILES))
-    return bool(next(at_top, "") or next(in_tests, ""))
+def _has_other_python_tests(survey: Survey, directories: list[str]) -> bool:
+    """Return True if there are tests, in any directory, that belong to no package with a manifest."""
+    tests = (path.split("/")[:-1] for path in survey.below(".", *python.TEST_FILES))
+    own = ("/".join(parts) for parts in tests if (NO_PACKAGES - TEST_DIRECTORIES).isdisjoint(parts))
+    return any(not any(is_within(path, directory) for directory in directories) for path in own)
 
 
 def _inside(directory: str, directories: list[str]) -> tuple[str, ...]:

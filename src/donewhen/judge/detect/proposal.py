@@ -23,6 +23,10 @@ class FoundCheck:
     why: str
     """One sentence that names the file, and the line or key, from which this follows."""
     timeout_secs: float = 120
+    otherwise: tuple[str, ...] = ()
+    """Commands for the same purpose, to be tried in this order if `command` cannot start here."""
+    only_if_clean: bool = False
+    """True for a checker with default rules or a guessed scope: it may be stricter than the project."""
 
 
 @frozen
@@ -37,6 +41,8 @@ class Proposed:
     check: Check
     why: str
     kind: Kind = "tests"
+    otherwise: tuple[str, ...] = ()
+    only_if_clean: bool = False
 
 
 @frozen

@@ -7,6 +7,7 @@ the project calls its tests.
 import configparser
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from donewhen.judge.detect.package import Package, quoted, shown
 from donewhen.judge.detect.proposal import FoundCheck, Hint
@@ -25,6 +26,8 @@ MANIFESTS = (
     "noxfile.py",
 )
 TEST_FILES = ("test_*.py", "*_test.py")
+TEST_FUNCTION = re.compile(r"^(?:async )?def test_", re.MULTILINE)
+"""A function of a module. unittest does not run it."""
 ENVIRONMENTS = (".venv", "venv", "env")
 MENTIONS = (
     "pyproject.toml", "requirements-dev.txt", "requirements_dev.txt", "dev-requirements.txt", "requirements-test.txt",
@@ -32,6 +35,8 @@ MENTIONS = (
 )  # fmt: skip
 WITH_VALUE = ("-m", "-k", "-p", "-W", "-c")
 KEPT = re.compile(r"--(?:ignore|deselect|doctest-modules|doctest-glob|import-mode|pyargs|rootdir|strict)\b.*")
+RUFF_RULES = re.compile(r"lint|extend|(?:extend-)?(?:select|ignore|fixable|per-file-ignores)")
+"""Keys that choose the rules of ruff. Others, such as the length of a line, also concern its formatter."""
 OTHER_WORK = {"--fix", "format", "--exit-zero", "--install-types", "server", "clean"}
 """Arguments that make a call of a checker do something other than checking."""
 LOCKS = {"poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile.lock": "pipenv"}
@@ -105,10 +110,33 @@ def _tests(package: Package, environment: Environment) -> Iterator[FoundCheck | 
     if own_call:
         why = f"{own_call[0].where} runs {shown(own_call[0].words)}"
     if why:
-        arguments = _kept_arguments(package, own_call[1]) if own_call else ()
-        yield _found(package, _module(environment, "pytest", "-q", *arguments), "pytest", why)
+        arguments = tuple(_kept_arguments(package, own_call[1])) if own_call else _outside_packages(package, files)
+        yield _with_pytest(package, environment, arguments, why)
         return
     yield from _without_pytest(package, environment, files)
+
+
+def _outside_packages(package: Package, files: list[str]) -> tuple[str, ...]:
+    """Return where tests are that belong to no package with a manifest. The packages have their own checks."""
+    if not package.nested or package.first(*MANIFESTS):
+        return ()
+    tops = {package.relative(path).partition("/")[0] for path in files}
+    shared = {package.relative(inner).partition("/")[0] for inner in package.nested}
+    inside = {package.relative(path) for path in files if package.relative(path).partition("/")[0] in shared}
+    return tuple(sorted((tops - shared) | inside))
+
+
+def _with_pytest(package: Package, environment: Environment, arguments: tuple[str, ...], why: str) -> FoundCheck:
+    """Return a check with pytest, and how the tests may be run if it is not installed in the environment."""
+    others = [quoted(environment.python, "-m", "pytest", "-q", *arguments)] if environment.prefix else []
+    if path := package.first_where(_has_test_case, *TEST_FILES):
+        others.append(_module(environment, "unittest", "discover", *_discovery_start(package, path)))
+    found = _found(package, _module(environment, "pytest", "-q", *arguments), "pytest", why)
+    return replace(found, otherwise=tuple(others))
+
+
+def _has_test_case(text: str) -> bool:
+    return "import unittest" in text or ("unittest" in text and "TestCase" in text)
 
 
 def _without_pytest(package: Package, environment: Environment, files: list[str]) -> Iterator[FoundCheck | Hint]:
@@ -117,12 +145,15 @@ def _without_pytest(package: Package, environment: Environment, files: list[str]
         called, tool = own_call
         why = f"{called.where} runs {shown(called.words)}"
         yield _found(package, _module(environment, "unittest", *tool.arguments), "unittest", why)
-    elif path := package.first_with("unittest", *TEST_FILES):
+    elif path := package.first_where(TEST_FUNCTION.search, *TEST_FILES):
+        why = f"{path} has test functions that pytest collects"
+        yield _with_pytest(package, environment, _outside_packages(package, files), why)
+    elif path := package.first_where(_has_test_case, *TEST_FILES):
         start = _discovery_start(package, path)
         yield _found(package, _module(environment, "unittest", "discover", *start), "unittest", f"{path} uses unittest")
     elif path := package.first_with("def test_", *TEST_FILES):
-        why = f"{path} has test functions that pytest collects"
-        yield _found(package, _module(environment, "pytest", "-q"), "pytest", why)
+        why = f"{path} has test methods that pytest collects"
+        yield _with_pytest(package, environment, _outside_packages(package, files), why)
     else:
         yield Hint(f"{files[0]} is named like a test, but no test was found in it")
 
@@ -188,6 +219,7 @@ def _found(package: Package, command: str, runner: str, why: str) -> FoundCheck:
 
 def _checkers(package: Package, environment: Environment) -> Iterator[FoundCheck | Hint]:
     for runner, arguments, why in _configured_checkers(package):
+        only_if_clean = not _states_rules(package, runner)
         command = _tool(package, environment, runner)
         if not command:
             yield Hint(f"{why}, but {runner} is not installed here")
@@ -195,8 +227,10 @@ def _checkers(package: Package, environment: Environment) -> Iterator[FoundCheck
         own_call = package.own_call(runner)
         if own_call and not OTHER_WORK & set(own_call[1].arguments):
             arguments, why = own_call[1].arguments, f"{own_call[0].where} runs {shown(own_call[0].words)}"
+            only_if_clean = False
         kind = "types" if runner in ("mypy", "pyright") else "lint"
-        yield FoundCheck(kind=kind, runner=runner, command=quoted(*command, *arguments), dir=package.dir, why=why)
+        found = FoundCheck(kind=kind, runner=runner, command=quoted(*command, *arguments), dir=package.dir, why=why)
+        yield replace(found, only_if_clean=only_if_clean)
 
 
 def _configured_checkers(package: Package) -> Iterator[tuple[str, tuple[str, ...], str]]:
@@ -217,6 +251,21 @@ def _configured_checkers(package: Package) -> Iterator[tuple[str, tuple[str, ...
                 where = f"{package.path(name)}:{package.survey.line_of(package.path(name), f'[{section}]')}"
         if where:
             yield runner, _default_arguments(package, runner), f"{runner} is set up in {where}"
+
+
+def _states_rules(package: Package, runner: str) -> bool:
+    """Return True if the settings of a checker say what it reports, and where, so that nothing is guessed."""
+    settings = dict(table(package.toml("pyproject.toml"), "tool", runner))
+    if runner == "ruff":
+        for name in ("ruff.toml", ".ruff.toml"):
+            settings |= package.toml(name)
+        return any(RUFF_RULES.fullmatch(key) for key in settings)
+    if runner == "mypy":
+        return _mypy_names_its_files(package) or package.survey.has_directory(package.path("src"))
+    if runner == "flake8":
+        texts_ = (package.text(name) for name in (".flake8", "setup.cfg", "tox.ini"))
+        return any(re.search(r"\[flake8\]\s*\n\s*[\w-]+\s*=", text) for text in texts_)
+    return bool(settings or package.json("pyrightconfig.json"))
 
 
 def _default_arguments(package: Package, runner: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from donewhen.judge.detect.package import Package, quoted, shown
@@ -58,7 +59,8 @@ def _clippy(package: Package, manifest: Table, scope: tuple[str, ...]) -> Iterat
         why = f"{own_call[0].where} runs {shown(own_call[0].words)}"
         arguments = tuple(word for word in own_call[1].arguments if word != "--offline")
     if why:
-        yield _found(package, "lint", "clippy", quoted("cargo", "clippy", "--offline", *arguments), why)
+        found = _found(package, "lint", "clippy", quoted("cargo", "clippy", "--offline", *arguments), why)
+        yield replace(found, only_if_clean=own_call is None)
 
 
 def _needs_fetching(package: Package, manifest: Table) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from donewhen.judge.contract import Check
 from donewhen.judge.detect.proposal import KINDS, FoundCheck, Proposed
@@ -17,7 +18,14 @@ def choose(found: Iterable[FoundCheck], usual: bool = True) -> list[FoundCheck]:
     for one in sorted(wanted, key=lambda one: KINDS.index(one.kind)):
         chosen.setdefault((one.kind, one.runner, one.dir), one)
     kept = list(chosen.values())
-    return [one for one in kept if one.runner not in INDIRECT or not _is_done_directly(one, kept)]
+    dropped = [one for one in kept if one.runner in INDIRECT and _is_done_directly(one, kept)]
+    return [_with_others(one, dropped) for one in kept if one not in dropped]
+
+
+def _with_others(found: FoundCheck, dropped: Sequence[FoundCheck]) -> FoundCheck:
+    """Return a check with the indirect commands for the same purpose, for a machine on which it cannot start."""
+    others = [one.command for one in dropped if (one.kind, one.dir) == (found.kind, found.dir)]
+    return replace(found, otherwise=(*found.otherwise, *others)) if others else found
 
 
 def _is_done_directly(indirect: FoundCheck, among: Sequence[FoundCheck]) -> bool:
@@ -35,7 +43,7 @@ def as_checks(found: Sequence[FoundCheck]) -> tuple[Proposed, ...]:
         used.add(name)
         check = Check(name=name, command=one.command, dir=one.dir, timeout_secs=one.timeout_secs)
         why = "".join(sign if sign.isprintable() else " " for sign in one.why)
-        proposed.append(Proposed(check, why, one.kind))
+        proposed.append(Proposed(check, why, one.kind, one.otherwise, one.only_if_clean))
     return tuple(proposed)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from donewhen.errors import BadInput
-from donewhen.events import Emit
+from donewhen.events import CheckStarted, Emit, Event
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.detect import Proposal, Proposed, propose
 from donewhen.judge.detect.ci_commands import plain_commands
@@ -30,6 +30,7 @@ from donewhen.judge.detect.select import unused
 from donewhen.judge.verdict import CheckStatus, Result, Verdict
 from donewhen.records import frozen
 from donewhen.session.check import judge_tree
+from donewhen.session.log.open_archive import Say
 from donewhen.session.settings import contract_file, settings
 from donewhen.session.settings.trust import TrustBook
 from donewhen.session.workplace import Workplace
@@ -37,7 +38,7 @@ from donewhen.toml import BadToml, parse_toml
 from donewhen.workspace.files import write_atomically
 from donewhen.workspace.state_dir import state_root
 
-LONGEST_TRIAL_SECS = 900
+LONGEST_TRIAL_SECS = 120
 SLOW_SECS = 30
 HEADING = '# What "done" means in this repository: `donewhen check` runs every check.\n\n'
 NOT_INSTALLED = re.compile(
@@ -76,15 +77,19 @@ class ContractProposal:
         return key not in self.stated
 
 
-def propose_contract(workplace: Workplace) -> ContractProposal:
-    """Examine the repository and what its file already says."""
+def propose_contract(workplace: Workplace, will_be_tried: bool = False) -> ContractProposal:
+    """Examine the repository and what its file already says.
+
+    A checker that may be stricter than the project is proposed only if a trial run follows.
+    """
     file = workplace.settings.file or workplace.repo.root / settings.FILE_NAME
     before = file.read_bytes() if workplace.settings.file else None
     known = contract_file.contract_in(workplace.settings).checks
     found = propose(workplace.repo.root, lambda name: shutil.which(name) is not None)
     stated = frozenset(cast("dict[str, object]", parse_toml(before or b"").get("workspace", {})))
     workspace = {key: values for key, values in found.workspace.items() if key not in stated}
-    return ContractProposal(file, before, _missing_checks(found.checks, known), known, workspace, stated, found)
+    checks = [one for one in found.checks if will_be_tried or not one.only_if_clean]
+    return ContractProposal(file, before, _missing_checks(checks, known), known, workspace, stated, found)
 
 
 def _missing_checks(proposed: Iterable[Proposed], known: Sequence[Check]) -> tuple[Proposed, ...]:
@@ -112,15 +117,50 @@ def _done_by(check: Check) -> set[tuple[str, str]]:
 # -- trial run --
 
 
-async def try_out(workplace: Workplace, proposal: ContractProposal, emit: Emit) -> Verdict:
-    """Run what would be written, once, on the working tree as it is and with the workspace that it would have."""
+async def try_out(
+    workplace: Workplace, proposal: ContractProposal, emit: Emit, say: Say
+) -> tuple[ContractProposal, Verdict]:
+    """Run what would be written, once, on the working tree as it is and with the workspace that it would have.
+
+    A check that cannot start here is replaced by another command for the same purpose, if one is known.
+    """
+    verdict = await _run_once(workplace, proposal, proposal.checks, emit, say)
+    while stuck := [one for one in proposal.checks if one.otherwise and _problem_in(verdict, one)]:
+        for one in stuck:
+            say(f"note: {one.check.name}: {one.check.command} cannot start here: {_problem_in(verdict, one)}")
+        others = {one.check.name: _otherwise(one) for one in stuck}
+        proposal = replace(proposal, checks=tuple(others.get(one.check.name, one) for one in proposal.checks))
+        again = await _run_once(workplace, proposal, tuple(others.values()), emit, say)
+        results = {result.name: result for result in (*verdict.results, *again.results)}
+        verdict = replace(verdict, results=tuple(results[one.check.name] for one in proposal.checks))
+    return proposal, verdict
+
+
+def _problem_in(verdict: Verdict, one: Proposed) -> str:
+    return next((start_problem(result) for result in verdict.results if result.name == one.check.name), "")
+
+
+def _otherwise(one: Proposed) -> Proposed:
+    return replace(one, check=replace(one.check, command=one.otherwise[0]), otherwise=one.otherwise[1:])
+
+
+async def _run_once(
+    workplace: Workplace, proposal: ContractProposal, proposed: tuple[Proposed, ...], emit: Emit, say: Say
+) -> Verdict:
     variables = {f"DONEWHEN__WORKSPACE__{key.upper()}": json.dumps(list(v)) for key, v in proposal.workspace.items()}
     environment = {**variables, **os.environ}
     start = proposal.file.parent
     widened = settings.load(start, workplace.repo.root, environment, TrustBook(state_root(os.environ)))
-    checks = tuple(replace(one.check, timeout_secs=LONGEST_TRIAL_SECS) for one in proposal.checks)
-    request = judge_tree.CheckRequest(subject="as-is")
-    return await judge_tree.check(replace(workplace, settings=widened), Contract(checks=checks), request, emit)
+    checks = {one.check.name: replace(one.check, timeout_secs=LONGEST_TRIAL_SECS) for one in proposed}
+    request = judge_tree.CheckRequest(subject="as-is", once=True)
+
+    def emit_and_say(event: Event) -> None:
+        emit(event)
+        if isinstance(event, CheckStarted) and event.name in checks:
+            say(f"waiting for {event.name}, at most {LONGEST_TRIAL_SECS} s: {checks[event.name].command}")
+
+    contract = Contract(checks=tuple(checks.values()))
+    return await judge_tree.check(replace(workplace, settings=widened), contract, request, emit_and_say)
 
 
 def start_problem(result: Result) -> str:
@@ -133,11 +173,25 @@ def start_problem(result: Result) -> str:
     return ""
 
 
-def after_trial(proposal: ContractProposal, verdict: Verdict) -> ContractProposal:
-    """Return the proposal without checks that cannot start here, and with time limits that fit the trial run."""
+def left_out(proposal: ContractProposal, verdict: Verdict) -> dict[str, str]:
+    """Return the checks that are not written, with the reasons."""
+    found = dict[str, str]()
     results = {result.name: result for result in verdict.results}
-    starting = [one for one in proposal.checks if not start_problem(results[one.check.name])]
-    checks = tuple(replace(one, check=_with_time_limit(one.check, results[one.check.name])) for one in starting)
+    for one in proposal.checks:
+        result = results[one.check.name]
+        if problem := start_problem(result):
+            found[result.name] = f"it cannot start here: {problem}"
+        elif one.only_if_clean and result.status is not CheckStatus.PASS:
+            reason = "it is not green on the current code, and the project states neither its rules nor a call of it"
+            found[result.name] = f"{reason}: {one.check.command}"
+    return found
+
+
+def after_trial(proposal: ContractProposal, verdict: Verdict) -> ContractProposal:
+    """Return the proposal without the checks that are left out, and with time limits that fit the trial run."""
+    results, gone = {result.name: result for result in verdict.results}, left_out(proposal, verdict)
+    kept = [one for one in proposal.checks if one.check.name not in gone]
+    checks = tuple(replace(one, check=_with_time_limit(one.check, results[one.check.name])) for one in kept)
     return replace(proposal, checks=checks)
 
 
@@ -145,7 +199,7 @@ def _with_time_limit(check: Check, result: Result) -> Check:
     seconds = result.duration_ms / 1000
     if seconds < SLOW_SECS:
         return check
-    return replace(check, timeout_secs=max(check.timeout_secs, math.ceil(seconds * 4 / 60) * 60))
+    return replace(check, timeout_secs=max(check.timeout_secs, math.ceil(int(seconds) * 4 / 60) * 60))
 
 
 # -- writing --

@@ -41,6 +41,7 @@ class CheckRequest(NamedTuple):
     subject: Subject = "working"
     fresh: bool = False
     defences: Defences = ALL
+    once: bool = False
 
 
 @frozen
@@ -62,6 +63,7 @@ async def check(workplace: Workplace, contract: Contract, request: CheckRequest,
         as_is=request.subject == "as-is",
         fresh=request.fresh,
         defences=request.defences,
+        once=request.once,
     )
     return await judge_tree(workplace, contract, tree, emit)
 
@@ -80,6 +82,8 @@ class TreeToJudge:
     only: Collection[str] = ()
     """Names of the checks to use; empty for all of the contract."""
     defences: Defences = ALL
+    once: bool = False
+    """True: no check runs a second time."""
 
 
 async def judge_tree(workplace: Workplace, contract: Contract, tree: TreeToJudge, emit: Emit) -> Verdict:
@@ -94,6 +98,7 @@ async def judge_tree(workplace: Workplace, contract: Contract, tree: TreeToJudge
         phase=tree.phase,
         as_is=tree.as_is,
         defences=tree.defences,
+        once=tree.once,
     )
     runs = RunCache(workplace.trees.directory / RUNS, tree.fresh)
     return await Judge(workplace, contract, case, runs, emit).verdict()

@@ -31,7 +31,7 @@ class InitWatcher:
 async def init(watch: InitWatcher) -> ContractProposal:
     """Return what was written to the file of the current directory's repository; no checks if nothing was missing."""
     async with open_workplace(Path.cwd()) as workplace:
-        proposal = init_contract.propose_contract(workplace)
+        proposal = init_contract.propose_contract(workplace, will_be_tried=True)
         for note in (*workplace.repo.notes, *proposal.found.hints):
             watch.say(f"note: {note}")
         if not proposal.found.checks and not proposal.known:
@@ -43,18 +43,20 @@ async def init(watch: InitWatcher) -> ContractProposal:
         if wider and watch.allows(wider):
             proposal = replace(proposal, workspace={**proposal.workspace, **wider})
         with watch.judging() as view:
-            verdict = await init_contract.try_out(workplace, proposal, view.emit)
+            proposal, verdict = await init_contract.try_out(workplace, proposal, view.emit, watch.say)
         view.show(verdict)
-        for result in verdict.results:
-            if reason := init_contract.start_problem(result):
-                watch.say(f"note: {result.name} is left out because it cannot start here: {reason}")
+        for name, reason in init_contract.left_out(proposal, verdict).items():
+            watch.say(f"note: {name} is left out because {reason}")
         proposal = init_contract.after_trial(proposal, verdict)
         if not proposal.has_tests:
             raise BadInput("no tests can start here; nothing was written")
         init_contract.write(proposal)
-        names = {one.check.name for one in proposal.checks}
+        written = {one.check.name: one.check for one in proposal.checks}
         for result in verdict.results:
-            if result.name in names and result.status is not CheckStatus.PASS:
+            if result.name in written and result.status is CheckStatus.TIMEOUT:
+                limit = f"its time limit in the contract is {written[result.name].timeout_secs:g} s"
+                watch.say(f"note: {result.name} did not finish in {init_contract.LONGEST_TRIAL_SECS} s; {limit}")
+            elif result.name in written and result.status is not CheckStatus.PASS:
                 what = "is not green on the current code; it stays in the contract"
                 watch.say(f"note: {result.name} {what}")
         return proposal
