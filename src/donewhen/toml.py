@@ -56,11 +56,11 @@ def _require_regular(mode: int) -> None:
         raise BadToml("is a device, a pipe or a socket, not a file")
 
 
-def parse_toml(content: bytes | str) -> dict[str, Any]:
+def parse_toml(content: bytes | str, most: int = MOST_BYTES) -> dict[str, Any]:
     """Return the tables in a TOML text. Raise `BadToml` for every error."""
     text = content if isinstance(content, str) else _decoded(content)
-    if len(text) > MOST_BYTES:
-        raise BadToml(f"larger than {MOST_BYTES >> 20} MiB")
+    if len(text) > most:
+        raise BadToml(f"larger than {most >> 20} MiB")
     if text.startswith("\ufeff"):
         raise BadToml("begins with a byte order mark; save it as UTF-8 without one")
     _require_flat(text)

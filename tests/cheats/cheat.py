@@ -20,7 +20,6 @@ WITHOUT_SWITCH = {
     "store": "our git reads its own store with its own configuration",
     "wall": "every command has processes, ports and a home of its own",
     "environment": "variables are an allow-list",
-    "setup": "what setup commands leave under protected names is left out",
     "contract": "the contract is the base's",
     "report": "what the runner reported counts more than how it exited",
 }

@@ -5,6 +5,7 @@ from cheats_in_js import IN_JS
 from cheats_in_rust import IN_RUST
 from cheats_inside import INSIDE
 from cheats_on_git import ON_GIT
+from cheats_on_locks import ON_LOCKS
 from cheats_on_programs import ON_PROGRAMS
 from cheats_on_settings import ON_SETTINGS
 from cheats_on_tests import ON_TESTS
@@ -19,6 +20,7 @@ OUTSIDE = [
     *AT_RUN_TIME,
     *ON_GIT,
     *ON_PROGRAMS,
+    *ON_LOCKS,
     *ON_USE,
     *CHEATS_WITH_TOOLS,
     *IN_RUST,

@@ -480,7 +480,7 @@ SETUPS = [
         id="A108",
         says="another lock file lets the setup run again, and the product leaves poisoned bytecode during it",
         scene=SETUP,
-        stopped_by="setup",
+        stopped_by="sealing",
         write={"requirements.lock": "numbers==1  # three\n", "words.py": POISONING + SHOUT},
     ),
 ]

@@ -27,6 +27,7 @@ from donewhen.engines.typed_reply import InvalidReply
 from donewhen.errors import DonewhenError
 from donewhen.judge.detect.targets import RECIPE, TARGET
 from donewhen.judge.protect.commands.commands import NamedFile
+from donewhen.judge.protect.contents import setup_manifests
 from donewhen.judge.protect.contents.accepted_part import FileUnreadable
 from donewhen.model.sse import BrokenStream, Events
 from donewhen.toml import BadToml
@@ -90,6 +91,12 @@ BASES = {
     "package.json": b'{"name": "a"}', "composer.json": b"{}", "setup.cfg": b"[metadata]\nname = a\n",
     "Gemfile": b'gem "a"\n', "pom.xml": b"<project></project>", "src/lib.rs": b"fn a() {}\n",
     "tests/conftest.py": b"import a\n", ".gitattributes": b"* text\n", "a.csproj": b"<Project></Project>",
+    "Pipfile": b'[packages]\na = "*"\n', "package-lock.json": b'{"packages": {"node_modules/a": {"version": "1"}}}',
+    "yarn.lock": b'a@1:\n  version "1"\n', "pnpm-lock.yaml": b"packages:\n  a@1.0.0: {}\n",
+    "uv.lock": b'[[package]]\nname = "a"\n', "poetry.lock": b'[[package]]\nname = "a"\n',
+    "pdm.lock": b'[[package]]\nname = "a"\n', "Pipfile.lock": b'{"default": {"a": {}}}',
+    "Cargo.lock": b'[[package]]\nname = "a"\n', "Gemfile.lock": b"GEM\n  remote: https://rubygems.org/\n",
+    "composer.lock": b'{"packages": []}', "requirements.txt": b"a==1\n",
 }  # fmt: skip
 
 
@@ -107,6 +114,10 @@ def _python_test_module(content: bytes) -> None:
         for path in [*module.tests()][:20]:
             module.skips(path)
             module.takes_foreign_parameters(path)
+
+
+def _seen_by_setup(path: str, content: bytes) -> None:
+    _of("judge.protect.contents.setup_manifests.accepted_part")(path, BASES[path], content, {"pytest", "test"})
 
 
 def _merged(content: bytes) -> None:
@@ -139,6 +150,9 @@ def _server_events(content: bytes) -> None:
 
 
 GIVEN: Mapping[str, tuple[Any, ...]] = {
+    "judge.protect.contents.locks.node_locks.requested": ("1.0.0",),
+    "judge.protect.contents.line_files.changed_sections": ("[metadata]\nname = a\n",),
+    "judge.protect.contents.setup_manifests.new_package": (("a",), ("test",)),
     "engines.external.discover.programs.mentioned_paths": ("/home/a",),
     "engines.native.tools.clip.clipped": (400, 0, 0),
     "engines.planned.plan.plan_in": ("do it", ("true",)),
@@ -182,6 +196,10 @@ ADAPTED: Mapping[str, Call] = {
     **{
         f"judge.protect.contents.test_definitions.defines_tests:{suffix}": partial(_defines_tests, suffix)
         for suffix in ("py", "js", "rb", "php")
+    },
+    **{
+        f"judge.protect.contents.setup_manifests.accepted_part:{path}": partial(_seen_by_setup, path)
+        for path in setup_manifests.READERS
     },
     "judge.protect.names.globs.first_match": lambda data: _of("judge.protect.names.globs.first_match")(
         ("**/*a*b*c", "**/**/a"), text(data)[:4_000]
@@ -252,6 +270,11 @@ NOT_FOREIGN: Mapping[str, str] = {
     "judge.protect.commands.scripts_run.joined": PART,
     "judge.protect.rules.ignore_files.is_used_ignore_file": PART,
     "judge.protect.contents.line_files.setup_cfg": PART,
+    "judge.protect.contents.locks.lock_files.accepted_part": PART,
+    "judge.protect.contents.locks.sources.located": PART,
+    "judge.protect.contents.locks.sources.python_file": PART,
+    "judge.protect.contents.manifests.merge_json": PART,
+    "judge.protect.contents.manifests.merge_toml": PART,
     "judge.protect.contents.line_files.go_mod": PART,
     "judge.protect.contents.line_files.gemfile": PART,
     "judge.protect.contents.manifests.accepted_part": PART,

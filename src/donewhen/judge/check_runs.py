@@ -128,12 +128,13 @@ class CheckRuns:
     @asynccontextmanager
     async def _tree(self, tree: str) -> AsyncGenerator[Tree]:
         candidate = "" if tree == self.base_tree else tree
+        unguarded = not self.defences.setup
         if self.defences.layers:
-            async with self.host.tree("judge", self.base, candidate) as judge_tree:
+            async with self.host.tree("judge", self.base, candidate, unguarded) as judge_tree:
                 yield judge_tree
             return
         if tree not in self._shared:
-            tree_layers = await self.host.tree_layers(self.base, candidate)
+            tree_layers = await self.host.tree_layers(self.base, candidate, unguarded)
             self._shared[tree] = await self.host.trees.make("judge", self.base, tree_layers)
         yield self._shared[tree]
 
@@ -141,7 +142,8 @@ class CheckRuns:
         """Return a key for everything that a run depends on; empty if that is not known."""
         if not self.environment.digest or not self.defences.layers:
             return ""
-        layers = (await self.host.tree_layers(self.base, "" if tree == self.base_tree else tree)).layers
+        candidate = "" if tree == self.base_tree else tree
+        layers = (await self.host.tree_layers(self.base, candidate, not self.defences.setup)).layers
         compared = asdict(replace(check, name="", held_out=False, quarantine=None))
         environment = (
             self.environment.digest,

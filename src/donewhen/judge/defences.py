@@ -29,6 +29,8 @@ class Defences:
     """A test that must fail is added in a separate run. A runner that stays green was tampered with."""
     observation: bool = True
     """Vacuous: a program that the check started on the base is not started any more."""
+    setup: bool = True
+    """Setup commands see the base's files and accepted data. What they leave under protected names is removed."""
     reruns: bool = True
     """A red check is run again where that can change the verdict, and new tests must pass more than once."""
 

@@ -13,7 +13,7 @@ import re
 import stat
 import time
 from collections.abc import AsyncGenerator
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from donewhen.session.settings.contract_file import contract_in, without_held_ou
 from donewhen.session.settings.settings import Settings
 from donewhen.session.settings.trust import TrustBook
 from donewhen.workspace.beneath import Root
-from donewhen.workspace.git.objects import FILE, TreeEntry, raw, text
+from donewhen.workspace.git.objects import TreeEntry, raw, text
 from donewhen.workspace.git.repo import Repo, open_repo
 from donewhen.workspace.git.store import Store, edit_tree
 from donewhen.workspace.process.command import Finished
@@ -58,19 +58,23 @@ class Workplace:
     store: Store
     trees: Trees
     launcher: Launcher
+    _setup_trees: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """Base commit and candidate → the tree that setup commands see."""
 
     @contextlib.asynccontextmanager
-    async def tree(self, kind: str, commit: str, candidate: str = "") -> AsyncGenerator[Tree]:
+    async def tree(
+        self, kind: str, commit: str, candidate: str = "", unguarded_setup: bool = False
+    ) -> AsyncGenerator[Tree]:
         """Provide a tree over a commit with everything that `[workspace]` asks for.
 
         With a candidate, the files are those of that tree id. The tree is removed at the end, except a maker tree with
-        unsaved work.
+        unsaved work. With `unguarded_setup`, which only tests ask for, setup commands see the whole candidate.
         """
         if self.has_held_out_checks:
             # Held-out checks must be invisible to all commands that run here: those of the maker and those of a check.
             candidate = await self._without_held_out(candidate) if candidate else ""
             commit = await self.maker_base(commit)
-        tree = await self.trees.make(kind, commit, await self.tree_layers(commit, candidate))
+        tree = await self.trees.make(kind, commit, await self.tree_layers(commit, candidate, unguarded_setup))
         try:
             yield tree
         finally:
@@ -127,7 +131,7 @@ class Workplace:
         """True if there is a check that the maker must never see."""
         return any(entry["held_out"] for entry in self.settings.tables("check"))
 
-    async def tree_layers(self, commit: str, candidate: str = "") -> TreeLayers:
+    async def tree_layers(self, commit: str, candidate: str = "", unguarded_setup: bool = False) -> TreeLayers:
         """Return the layers below a tree of a commit, or of a candidate over it."""
         alone = self.has_held_out_checks or self.settings.text("workspace", "history") == "none"
         history: History = "none" if alone else "base"
@@ -135,28 +139,35 @@ class Workplace:
         commands = self.settings.texts("workspace", "setup")
         if not commands:
             return bare
-        inputs = await setup_inputs(self.store, candidate or commit)
-        below = replace(bare, candidate=await self._setup_files(commit, inputs) if candidate else "")
+        if unguarded_setup:
+            key, below = setup_key((*commands, candidate), []), bare
+        else:
+            below = replace(bare, candidate=await self._setup_files(commit, candidate) if candidate else "")
+            key = setup_key(commands, await setup_inputs(self.store, below.candidate or commit))
         layer = await self.trees.layers.setup(
-            setup_key(commands, inputs), lambda into: self._set_up(commit, below, commands, into)
+            key, lambda into: self._set_up(commit, below, commands, into, guarded=not unguarded_setup)
         )
         return replace(bare, layers=(layer.path,))
 
-    async def _setup_files(self, commit: str, inputs: list[tuple[str, str]]) -> str:
-        """Return the files that setup commands see for a candidate.
+    async def _setup_files(self, commit: str, candidate: str) -> str:
+        """Return the tree that setup commands see for a candidate; empty if it is the base's.
 
-        These are the base's files, except those that decide what is installed. Nothing else of the candidate is
-        included, so its code cannot put anything into a layer that is kept.
+        Of the candidate it contains only accepted data, so that no code of the candidate runs while there is network
+        access, or puts anything into a layer that is kept.
         """
-        before = dict(await setup_inputs(self.store, commit))
-        if dict(inputs) == before:
-            return ""
-        changed = {path: blob for path, blob in inputs if before.get(path) != blob}
-        entries: dict[bytes, TreeEntry | None] = {raw(path): TreeEntry(FILE, blob) for path, blob in changed.items()}
-        entries.update({raw(path): None for path in before.keys() - dict(inputs).keys()})
-        return await edit_tree.with_changes(self.store.bare, await self.store.tree_of(commit), entries)
+        from donewhen.judge.protect import Guard  # loaded on use: most repositories have no setup commands
+        from donewhen.judge.protect.rules.setup_files import setup_tree
 
-    async def _set_up(self, commit: str, layers: TreeLayers, commands: tuple[str, ...], into: Path) -> None:
+        if (commit, candidate) not in self._setup_trees:
+            base_tree = await self.store.tree_of(commit)
+            guard = Guard(contract_in(self.settings), await self.trees.layers.root_of(commit))
+            tree = await setup_tree(self.store, base_tree, candidate, guard)
+            self._setup_trees[commit, candidate] = "" if tree == base_tree else tree
+        return self._setup_trees[commit, candidate]
+
+    async def _set_up(
+        self, commit: str, layers: TreeLayers, commands: tuple[str, ...], into: Path, *, guarded: bool
+    ) -> None:
         from donewhen.workspace.sandbox.sandbox import ShellCommand
 
         tree = await self.trees.make("throwaway", commit, layers)
@@ -165,7 +176,7 @@ class Workplace:
             for command in commands:
                 _require_success(command, await sandbox.run(ShellCommand(text=command)))
             await build_setup_layer(self.store, layers.candidate or commit, tree.upper, into)
-            if layers.candidate:
+            if layers.candidate and guarded:
                 files = await self.trees.layers.root_of(commit)
                 _remove_protected(Root(into), contract_in(self.settings), files)
         finally:

@@ -125,11 +125,17 @@ SETUP_INPUTS = frozenset({
     "package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml", "yarn.lock",
     "bun.lock", "bun.lockb", ".npmrc", ".nvmrc", ".node-version", "pyproject.toml", "setup.py", "setup.cfg", "uv.lock",
     "poetry.lock", "pdm.lock", "Pipfile", "Pipfile.lock", ".python-version", ".tool-versions", "mise.toml",
-    "Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", "go.mod", "go.sum", "Gemfile", "Gemfile.lock",
-    "composer.json", "composer.lock", "mix.exs", "mix.lock", "pom.xml", "build.gradle", "build.gradle.kts",
-    "gradle.lockfile", "packages.lock.json", "Directory.Packages.props", "environment.yml", "deno.lock",
+    "Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", "go.mod", "go.sum", "go.work.sum", "Gemfile",
+    "Gemfile.lock", "composer.json", "composer.lock", "mix.exs", "mix.lock", "pom.xml", "build.gradle",
+    "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.lockfile", "packages.lock.json",
+    "Directory.Packages.props", "environment.yml", "deno.lock", "conanfile.py", "conanfile.txt", "Package.swift",
+    "Package.resolved",
 })  # fmt: skip
-"""Files that decide what a setup command installs. `requirements*.txt` and `*.lock` count as well."""
+"""Files that decide what a setup command installs. Lists of requirements, `*.lock` and `*.gemspec` count as well.
+
+They decide when a setup layer is built again. Which of them a candidate may change for setup commands is decided in
+`judge.protect.rules.setup_files`.
+"""
 
 
 def is_lock_file(path: str) -> bool:
@@ -138,9 +144,12 @@ def is_lock_file(path: str) -> bool:
     return name.endswith((".lock", ".lockb", ".lockfile")) or name in LOCK_FILES
 
 
-def is_setup_input(name: str) -> bool:
-    requirements = name.startswith("requirements") and name.endswith(".txt")
-    return name in SETUP_INPUTS or name.endswith(".lock") or requirements
+def is_setup_input(path: str) -> bool:
+    directory, _, name = path.rpartition("/")
+    is_listed = name.startswith(("requirements", "constraints")) or directory.rpartition("/")[2] == "requirements"
+    return (
+        name in SETUP_INPUTS or name.endswith((".lock", ".gemspec")) or (is_listed and name.endswith((".txt", ".in")))
+    )
 
 
 def _last_used(path_on_disk: Path) -> float:

@@ -16,7 +16,7 @@ from donewhen.workspace.trees.layers import is_setup_input
 async def setup_inputs(store: Store, commit: str) -> list[tuple[str, str]]:
     """Return path and content id of every file of a commit that decides what setup commands install."""
     entries = (await _entries(store, commit)).items()
-    return [(path, blob) for path, blob in entries if is_setup_input(path.rsplit("/", 1)[-1])]
+    return [(path, blob) for path, blob in entries if is_setup_input(path)]
 
 
 async def build_setup_layer(store: Store, commit: str, upper: Path, into: Path) -> None:

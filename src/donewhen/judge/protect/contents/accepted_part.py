@@ -20,6 +20,8 @@ class AcceptedPart:
     """The parts that are restored from the base."""
     none: bool = False
     """Nothing is accepted: the whole file is restored from the base."""
+    reason: str = ""
+    """Why, if more can be said than the name of the file says."""
 
     @property
     def is_all(self) -> bool:

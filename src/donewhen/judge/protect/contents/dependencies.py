@@ -91,6 +91,16 @@ def version(name: str, old: object, new: object) -> Side:
     return Side.JUDGE if is_guarded and LOCATION.match(new) else Side.PRODUCT
 
 
+def adds_source(old: object, new: object) -> bool:
+    """Return True if a version, a table or a list of requirements states a source that the base does not state."""
+    if isinstance(new, str):
+        return bool(LOCATION.match(new)) and not new.startswith(("workspace:", "catalog:"))
+    if isinstance(new, list):
+        before = _texts(old) or []
+        return any(_source(line) and line not in before for line in _texts(cast("object", new)) or [""])
+    return any(table(new).get(key) != table(old).get(key) for key in SOURCE_KEYS)
+
+
 def more_members(old: object, new: object) -> Side:
     """Return PRODUCT if workspace members were only added. A removed member would take its tests with it."""
     before, after = strings(old), strings(new)

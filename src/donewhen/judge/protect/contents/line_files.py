@@ -31,6 +31,13 @@ def setup_cfg(base: str, candidate: str, words: Collection[str]) -> AcceptedPart
     return AcceptedPart(result.encode(), tuple(reverted))
 
 
+def changed_sections(base: str, candidate: str) -> set[str]:
+    """Return the names of the sections of a setup.cfg that differ."""
+    _sections(candidate)  # raises for a text that readers treat differently
+    before, after = _parsed(base), _parsed(candidate)
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+
+
 def _is_product(
     name: str, before: dict[str, dict[str, str]], after: dict[str, dict[str, str]], words: Collection[str]
 ) -> bool:

@@ -1,8 +1,8 @@
 """Manifests with product and judge settings: which keys of a changed one are accepted, and how the result is written.
 
-    pyproject.toml  Cargo.toml  package.json  composer.json  setup.cfg   merged: text of the base with product keys
-    go.mod                                                               merged by directive
-    Gemfile  pom.xml  *.csproj                                           accepted as a whole, or not at all
+    pyproject.toml  Cargo.toml  package.json  composer.json  Pipfile  setup.cfg   merged: the base's text, product keys
+    go.mod                                                                        merged by directive
+    Gemfile  pom.xml  *.csproj                                                    accepted as a whole, or not at all
 
 A file that cannot be parsed is restored from the base. If only product keys changed, the bytes of the candidate are not
 changed.
@@ -16,6 +16,7 @@ from typing import cast
 from donewhen.judge.protect.base_files import LARGEST
 from donewhen.judge.protect.contents import cargo, package_json, pyproject
 from donewhen.judge.protect.contents.accepted_part import NOTHING, AcceptedPart, FileUnreadable
+from donewhen.judge.protect.contents.json_text import read_json
 from donewhen.judge.protect.contents.line_files import gemfile, go_mod, setup_cfg
 from donewhen.judge.protect.contents.markup import project_file
 from donewhen.judge.protect.contents.table_merge import MISSING, MergedTable, Path, Policy, Table, applied, merged, same
@@ -30,7 +31,12 @@ def accepted_part(path: str, base: bytes | None, candidate: bytes | None, words:
     """Return how much of a changed manifest is accepted. None stands for a missing file."""
     name = path.rpartition("/")[2]
     reader = READERS.get(name) or (project_file if name.endswith((".csproj", ".fsproj", ".vbproj")) else None)
-    if reader is None or max(len(base or b""), len(candidate or b"")) > LARGEST:
+    return read_with(reader, base, candidate, words) if reader else NOTHING
+
+
+def read_with(reader: Reader, base: bytes | None, candidate: bytes | None, words: Words) -> AcceptedPart:
+    """Return what a reader accepts of two texts; nothing if one of them is too large or cannot be read."""
+    if max(len(base or b""), len(candidate or b"")) > LARGEST:
         return NOTHING
     try:
         found = reader((base or b"").decode(), (candidate or b"").decode(), words)
@@ -43,10 +49,10 @@ def accepted_part(path: str, base: bytes | None, candidate: bytes | None, words:
 
 def _cargo(base: str, candidate: str, words: Words) -> AcceptedPart:
     del words
-    return _toml(base, candidate, lambda _: cargo.policy)
+    return merge_toml(base, candidate, lambda _: cargo.policy)
 
 
-def _toml(base: str, candidate: str, policy: Callable[[Table], Policy]) -> AcceptedPart:
+def merge_toml(base: str, candidate: str, policy: Callable[[Table], Policy]) -> AcceptedPart:
     old, new = _read_toml(base), _read_toml(candidate)
     found = merged(old, new, policy(old))
     if not found.reverted:
@@ -101,8 +107,8 @@ def _put(document: dict[str, object], path: Path, item: object, new_table: Calla
         del document[path[-1]]
 
 
-def _json(base: str, candidate: str, policy: Callable[[Table], Policy]) -> AcceptedPart:
-    old, new = _read_json(base), _read_json(candidate)
+def merge_json(base: str, candidate: str, policy: Callable[[Table], Policy]) -> AcceptedPart:
+    old, new = read_json(base), read_json(candidate)
     found = merged(old, new, policy(old))
     if not found.reverted:
         return AcceptedPart()
@@ -115,31 +121,12 @@ def _json(base: str, candidate: str, policy: Callable[[Table], Policy]) -> Accep
     return AcceptedPart((text + end).encode("utf-8", "surrogatepass"), found.reverted)
 
 
-def _read_json(text: str) -> Table:
-    if not text.strip():
-        return {}
-    try:
-        found = json.loads(text, object_pairs_hook=_once)
-    except ValueError as error:
-        raise FileUnreadable from error
-    if not isinstance(found, dict):
-        raise FileUnreadable
-    return cast("Table", found)
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return the pairs as a dict. Raise ValueError for a repeated key, because readers treat it differently."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return found
-
-
 READERS: dict[str, Reader] = {
-    "pyproject.toml": lambda base, new, words: _toml(base, new, lambda old: pyproject.policy(words, old)),
+    "pyproject.toml": lambda base, new, words: merge_toml(base, new, lambda old: pyproject.policy(words, old)),
     "Cargo.toml": _cargo,
-    "package.json": lambda base, new, words: _json(base, new, lambda old: package_json.node(words, old)),
-    "composer.json": lambda base, new, words: _json(base, new, lambda old: package_json.composer(words, old)),
+    "package.json": lambda base, new, words: merge_json(base, new, lambda old: package_json.node(words, old)),
+    "composer.json": lambda base, new, words: merge_json(base, new, lambda old: package_json.composer(words, old)),
+    "Pipfile": lambda base, new, _: merge_toml(base, new, lambda _: pyproject.pipfile),
     "setup.cfg": setup_cfg,
     "go.mod": go_mod,
     "Gemfile": gemfile,

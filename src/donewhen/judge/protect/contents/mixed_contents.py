@@ -6,6 +6,7 @@ test_*.py        a new one that names plugins loads them into every test of a ru
 .gitattributes   its rules about line ends and encodings change other files
 *.rs             the tests inside are restored
 manifests        examined key by key
+lock files       no known dependency may come from another source
 
 A new test file may be too large for memory. `large_file_rule` returns how it is read then.
 """
@@ -19,6 +20,8 @@ from pathlib import Path
 
 from donewhen.judge.protect.contents import manifests, rust_tests
 from donewhen.judge.protect.contents.accepted_part import ALL, NOTHING, AcceptedPart, FileUnreadable, lines
+from donewhen.judge.protect.contents.locks import lock_files
+from donewhen.judge.protect.names.mixed_files import is_lock
 
 CONTENT_ATTRIBUTES = re.compile(
     r"(?:^|\s)[-!]?(?:text|eol|crlf|ident|filter|working-tree-encoding|binary)(?:[=\s]|$)|^\s*\[attr\]"
@@ -44,6 +47,8 @@ def accepted_part(path: str, base: bytes | None, candidate: bytes | None, words:
     for end, rule in CONTENT_RULES.items():
         if f"/{name}".endswith(end):
             return ALL if rule(base or b"", candidate or b"") else NOTHING
+    if is_lock(path):
+        return lock_files.accepted_part(path, base, candidate)
     return manifests.accepted_part(path, base, candidate, words)
 
 

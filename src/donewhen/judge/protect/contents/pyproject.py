@@ -185,6 +185,17 @@ def _uv(path: Path, old: object, new: object, known: Collection[str]) -> Side:
 PARTS: dict[str, Part] = {"setuptools": _setuptools, "poetry": _poetry, "pdm": _pdm, "hatch": _hatch, "uv": _uv}
 
 
+def pipfile(path: Path, old: object, new: object) -> Side:
+    """Return the side of a key in a Pipfile. Only packages are product; sources and scripts are not."""
+    match path:
+        case ("packages" | "dev-packages",):
+            return Side.INSIDE
+        case ("packages" | "dev-packages", name):
+            return dependencies.entry(name, old, new)
+        case _:
+            return Side.JUDGE
+
+
 def is_product_section(section: str, words: Collection[str]) -> bool:
     """Return True if a section of setup.cfg is product.
 

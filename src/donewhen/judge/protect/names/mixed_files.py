@@ -4,6 +4,11 @@ import re
 
 MANIFESTS = frozenset({
     "pyproject.toml", "Cargo.toml", "package.json", "composer.json", "setup.cfg", "go.mod", "Gemfile", "pom.xml",
+    "Pipfile",
+})  # fmt: skip
+LOCKS = frozenset({
+    "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock", "pdm.lock",
+    "Pipfile.lock", "Cargo.lock", "Gemfile.lock", "composer.lock",
 })  # fmt: skip
 ATTRIBUTE = re.compile(r"#\s*\[\s*")
 OF_TESTS = re.compile(r"cfg(?:_attr)?\s*\([^\]]*\btest\b|(?:\w+\s*::\s*)*(?:test|rstest|test_case)\b")
@@ -25,6 +30,19 @@ def is_manifest(path: str) -> bool:
     return name in MANIFESTS or name.endswith((".csproj", ".fsproj", ".vbproj"))
 
 
+def is_lock(path: str) -> bool:
+    """Return True if a file says where dependencies come from: a lock file, or a list of Python requirements."""
+    return path.rpartition("/")[2] in LOCKS or is_requirements(path)
+
+
+def is_requirements(path: str) -> bool:
+    """Return True for names of files that list Python requirements or constraints."""
+    directory, _, name = path.rpartition("/")
+    stem, _, ending = name.rpartition(".")
+    is_listed = stem.startswith(("requirements", "constraints")) or directory.rpartition("/")[2] == "requirements"
+    return (is_listed and ending in ("txt", "in")) or (stem.startswith("requirements") and ending == "lock")
+
+
 def needs_examination(path: str, exists: bool, in_old_directory: bool, is_test: bool) -> bool:
     """Return True if the content of a changed file must be examined. Most files are ordinary by name."""
     name = path.rpartition("/")[2]
@@ -36,7 +54,8 @@ def needs_examination(path: str, exists: bool, in_old_directory: bool, is_test: 
         return not exists and in_old_directory
     if name.endswith(".rs"):
         return exists
-    return (is_manifest(path) or name == ".gitattributes") and (exists or in_old_directory)
+    is_examined = is_manifest(path) or is_lock(path) or name == ".gitattributes"
+    return is_examined and (exists or in_old_directory)
 
 
 def reason(path: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 import anyio.to_thread
 
-from donewhen.judge.protect.contents.accepted_part import NOTHING
 from donewhen.judge.protect.names import mixed_files
 from donewhen.judge.protect.rules import ignore_files
 from donewhen.judge.protect.rules.guard import Guard
@@ -88,8 +87,8 @@ class ChangeGrading:
         )
 
         found = mixed_contents.accepted_part(change.path, old, new, self.guard.scripts_run.words)
-        if found == NOTHING or (found.content is not None and found.content == (old or b"")):
-            self._restore(path, mixed_files.reason(change.path), found.reverted)
+        if found.none or (found.content is not None and found.content == (old or b"")):
+            self._restore(path, found.reason or mixed_files.reason(change.path), found.reverted)
         elif found.content is not None:
             mode = (change.old or change.new or TreeEntry(FILE, "")).mode
             self._restore(path, mixed_files.reason(change.path), found.reverted)
