@@ -3,8 +3,10 @@ for a test tool, is not."""
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
+from protection import scene
 
 from donewhen.judge.protect.contents.locks.lock_files import READERS, accepted_part
 from donewhen.judge.protect.names.mixed_files import LOCKS
@@ -474,3 +476,22 @@ def test_a_lock_file_may_be_larger_than_what_people_write() -> None:
     many = UV + "".join(UV[UV.index("[[") :].replace("idna", f"idna-{number}") for number in range(2_500))
     assert len(many) > 1 << 20
     assert accepted_part("uv.lock", UV.encode(), many.encode()).is_all
+
+
+@pytest.mark.anyio
+async def test_a_replacing_lock_file_is_restored_with_the_reason_and_an_honest_one_is_not(tmp_path: Path) -> None:
+    base = {"package-lock.json": NPM, "requirements.txt": "idna==3\n", "uv.lock": UV}
+    made = {
+        "package-lock.json": NPM.replace("https://registry.npmjs.org/left-pad/-/left-pad-1.3.0.tgz", "file:fake"),
+        "requirements.txt": "idna==4\n",
+        "uv.lock": "[[package]\n",
+        "npm-shrinkwrap.json": NPM,
+    }
+    async with scene(tmp_path, base, "npm test") as place:
+        found = await place.judge(made)
+    assert {path: edit.reason for path, edit in found.edits.items()} == {
+        "package-lock.json": "takes left-pad from another source than the base",
+        "uv.lock": "cannot be read as a list of dependencies",
+        "npm-shrinkwrap.json": "would be used instead of package-lock.json",
+    }
+    assert found.files == {**base, "requirements.txt": "idna==4\n"}

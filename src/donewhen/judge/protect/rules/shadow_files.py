@@ -22,7 +22,7 @@ class ShadowFiles:
     suite: Suite
 
     def reason(self, path: str) -> str:
-        return self._of_script(path) or self._of_tool(path) or self._among_tests(path)
+        return self._of_script(path) or self._of_tool(path) or self._of_lock(path) or self._among_tests(path)
 
     def _of_script(self, path: str) -> str:
         parts = path.split("/")
@@ -38,6 +38,11 @@ class ShadowFiles:
         if looked_at and name in TOOLS and name in self.scripts_run.programs:
             return f"would be run instead of {name}"
         return ""
+
+    def _of_lock(self, path: str) -> str:
+        parent, _, name = path.rpartition("/")
+        other = f"{parent}/package-lock.json".removeprefix("/")
+        return f"would be used instead of {other}" if name == "npm-shrinkwrap.json" and self.base.has(other) else ""
 
     def _among_tests(self, path: str) -> str:
         parent, _, name = path.rpartition("/")
