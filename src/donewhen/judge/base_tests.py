@@ -23,14 +23,15 @@ TOOLS = frozenset({"pytest", "unittest", "_pytest"})
 MOST_BYTES = 1 << 20
 MOST_FILES = 200
 SCRIPT = re.compile(r"(\S+\.(?:[cm]?[jt]sx?)) > (.*)", re.DOTALL)
+TITLE = r"""\(\s{0,99}(?:"([^"\n]{1,400})"|'([^'\n]{1,400})'|`([^`\n]{1,400})`)"""
 SKIPPED_TITLE = re.compile(
-    r"(?:\bx(?:it|test|describe)|\b(?:it|test|describe|suite)\.(?:skip|todo))\s*\(\s*([\"'`])([^\n]{1,400}?)\1"
-    r"|\b(?:it|test|describe|suite)\(\s*([\"'`])([^\n]{1,400}?)\3\s*,\s*\{\s*(?:skip|todo)\s*:\s*(?:true|[\"'`])"
+    rf"(?:\bx(?:it|test|describe)|\b(?:it|test|describe|suite)\.(?:skip|todo)){TITLE}"
+    rf"|\b(?:it|test|describe|suite){TITLE},\s{{0,99}}\{{\s{{0,99}}(?:skip|todo):\s{{0,9}}(?:true|[\"'`])"
 )
-ONLY = re.compile(r"\b(?:it|test|describe)\.only\s*\(|\bf(?:it|describe)\s*\(")
+ONLY = re.compile(r"\b(?:it|test|describe)\.only\s{0,9}\(|\bf(?:it|describe)\s{0,9}\(")
 GO_SKIP = re.compile(
-    r"\s*(?:if\s+!?(?:testing\.Short\(\)|(?:runtime|os)\.\w+(?:\([^()\n]{0,100}\))?(?:\s*[!=]=\s*\"[^\"\n]{0,100}\")?)\s*\{\s*)?"
-    r"\w+\.Skip(?:f|Now)?\("
+    r"\s{0,99}(?:if\s{1,9}!?(?:testing\.Short\(\)|(?:runtime|os)\.\w{1,40}(?:\([^()\n]{0,100}\))?"
+    r"(?:\s{0,9}[!=]=\s{0,9}\"[^\"\n]{0,100}\")?)\s{0,9}\{\s{0,99})?\w{1,40}\.Skip(?:f|Now)?\("
 )
 """The first statement of a test: a skip, alone or under a condition on the machine."""
 
@@ -135,5 +136,5 @@ class BaseTests:
 
 def skipped_titles(script: str) -> frozenset[str]:
     """Return the titles of tests and suites that a script skips; an empty one, part of every title, for all others."""
-    titles = {match[2] or match[4] for match in SKIPPED_TITLE.finditer(script)}
+    titles = {next(filter(None, match.groups())) for match in SKIPPED_TITLE.finditer(script)}
     return frozenset(titles | {""} if ONLY.search(script) else titles)

@@ -21,8 +21,7 @@ SEVERITY = (
     CheckStatus.TIMEOUT,
     CheckStatus.INFRA,
 )
-SCRIPT_FILE = re.compile(r"\S*/\S+\.[cm]?[jt]s")
-"""The name of a failure that is a whole file: node reports a file as a test only if it fails."""
+SCRIPT_SUFFIXES = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 NOT_LOADED = "unittest.loader._FailedTest"
 """Part of the name of a failure that stands for a module which unittest could not import."""
 MOST_SKIPS = 2_000
@@ -121,7 +120,8 @@ def doubts_against_base(check: Check, run: CheckRun, base: CheckRun, more_skips:
     if now is None:
         yield CheckStatus.VACUOUS, f"no test is reported; on the base {_tests(before.collected)}"
         return
-    whole_files = [name for name in base.reading.failures if SCRIPT_FILE.fullmatch(name)]
+    # Node reports a whole file as a test only if it fails.
+    whole_files = [name for name in base.reading.failures if name.endswith(SCRIPT_SUFFIXES) and "/" in name]
     collected = before.collected - (len(whole_files) if base.reading.runner == "node:test" else 0)
     if now.collected < collected:
         yield CheckStatus.VACUOUS, f"{_tests(now.collected)} collected; on the base {collected}"

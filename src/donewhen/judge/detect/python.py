@@ -264,7 +264,7 @@ def _states_rules(package: Package, runner: str) -> bool:
         return _mypy_names_its_files(package) or package.survey.has_directory(package.path("src"))
     if runner == "flake8":
         texts_ = (package.text(name) for name in (".flake8", "setup.cfg", "tox.ini"))
-        return any(re.search(r"\[flake8\]\s*\n\s*[\w-]+\s*=", text) for text in texts_)
+        return any(re.search(r"\[flake8\][ \t]*+\n[\w-]{1,60}[ \t]{0,9}=", text) for text in texts_)
     return bool(settings or package.json("pyrightconfig.json"))
 
 

@@ -67,10 +67,9 @@ class ScriptsRun:
     """Every word of every command and every script that was read."""
     test_directories: set[str] = field(default_factory=set[str])
     """Directories that a runner gets as locations of tests."""
-    tests: set[str] = field(default_factory=set[str])
-    """Files that a runner gets by path. The base need not have them."""
-    patterns: dict[str, bool] = field(default_factory=dict[str, bool])
-    """Pattern that a runner gets → True if the runner executes every file that fits, whatever its name."""
+    tests: dict[str, bool] = field(default_factory=dict[str, bool])
+    """Path or pattern that a runner gets → True if it executes every such file, whatever its name. The base need not
+    have the path."""
     module_directories: set[str] = field(default_factory=lambda: {""})
     """Directories in which commands are run, and in which Python searches for modules."""
     directories: set[str] = field(default_factory=lambda: {""})
@@ -131,7 +130,7 @@ class _ScriptWalk:
         if WILD.search(word):
             executes_all = runner_of(one) not in SEARCH_BY_NAME
             for pattern in (path for start in working_directories if (path := joined(start, word))):
-                self.found.patterns[pattern] = executes_all or self.found.patterns.get(pattern, False)
+                self.found.tests[pattern] = executes_all or self.found.tests.get(pattern, False)
             return
         for start in working_directories:
             if directory := self._find_directory(word, start):
@@ -143,9 +142,9 @@ class _ScriptWalk:
                     self._record_test(path, check)
 
     def _record_test(self, path: str, check: str) -> None:
-        self.found.tests.add(path)
+        self.found.tests[path] = True
         if target := self.base.link(path):
-            self.found.tests.add(joined(path.rpartition("/")[0], target))
+            self.found.tests[joined(path.rpartition("/")[0], target)] = True
         if path.endswith(".py"):
             self._record_imports(path, self.base.read(path) or "", check)
 

@@ -21,10 +21,12 @@ SCRIPT = re.compile(
     re.MULTILINE,
 )
 RUBY = re.compile(
-    r"^\s*+(?:RSpec\.)?(?:describe|context|it|specify|feature|scenario)\b|\bdef test_|\bTestCase\b|\bMinitest\b",
+    r"^[ \t]*+(?:RSpec\.)?(?:describe|context|it|specify|feature|scenario)\b|\bdef test_|\bTestCase\b|\bMinitest\b",
     re.MULTILINE,
 )
-PHP = re.compile(r"\bTestCase\b|\bfunction\s+test|#\[Test\b|@test\b|^\s*+(?:it|test|describe)\s*\(", re.MULTILINE)
+PHP = re.compile(
+    r"\bTestCase\b|\bfunction\s{1,9}test|#\[Test\b|@test\b|^[ \t]*+(?:it|test|describe)[ \t]*+\(", re.MULTILINE
+)
 BY_SUFFIX = {"rb": RUBY, "php": PHP}
 
 

@@ -47,8 +47,9 @@ class Suite:
         """Files that settings name → why they are protected."""
         self.module_directories = set(scripts_run.module_directories)
         """Directories where modules of the product are searched: where commands run, and what settings add."""
-        self._argument_paths = frozenset(scripts_run.tests)
-        self._argument_patterns = dict(sorted(scripts_run.patterns.items()))
+        passed = scripts_run.tests
+        self._argument_paths = frozenset(path for path in passed if not globs.WILD.search(path))
+        self._argument_patterns = {path: passed[path] for path in sorted(passed) if path not in self._argument_paths}
         self._python_names: set[str] = set()
         """Prefixes and patterns of functions and classes that the settings call tests."""
         self._passed_tests: dict[str, bool] = {}
