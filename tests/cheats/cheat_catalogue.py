@@ -4,6 +4,7 @@ from cheats_at_run_time import AT_RUN_TIME
 from cheats_in_js import IN_JS
 from cheats_in_rust import IN_RUST
 from cheats_inside import INSIDE
+from cheats_on_assertions import ON_ASSERTIONS
 from cheats_on_git import ON_GIT
 from cheats_on_locks import ON_LOCKS
 from cheats_on_programs import ON_PROGRAMS
@@ -21,6 +22,7 @@ OUTSIDE = [
     *ON_GIT,
     *ON_PROGRAMS,
     *ON_LOCKS,
+    *ON_ASSERTIONS,
     *ON_USE,
     *CHEATS_WITH_TOOLS,
     *IN_RUST,

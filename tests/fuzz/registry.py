@@ -164,6 +164,7 @@ GIVEN: Mapping[str, tuple[Any, ...]] = {
     "judge.receipt.read": ("receipt",),
     "judge.runners.instrument.instrument_command": (Root("/nowhere"), "/side"),
     "judge.runners.calls.calls": (Root("/nowhere"),),
+    "judge.runners.failing_test.words_in": ({"a": "b"}, "a"),
     "judge.output_tail.redacted": ({"TOKEN": "secret"},),
     "memory.diffs.shorten": (4_096,),
     "memory.sanitise.sanitise": (4_096, str),
@@ -259,7 +260,7 @@ IN_A_PROCESS = "parses code with a grammar that may hang or die; only used in a 
 NOT_FOREIGN: Mapping[str, str] = {
     "engines.typed_reply.first_issues": PART,
     "readers.find_failures.reader": OWN_WORDS,
-    "judge.runners.failing_test.appended": PART,
+    "judge.runners.failing_test.with_line_end": PART,
     "judge.runners.runner.lazy": OWN_WORDS,
     "printable.escaped": PART,
     "judge.detect.select.unused": PART,

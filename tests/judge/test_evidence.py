@@ -207,17 +207,25 @@ def test_tests_inside_sources_may_move_with_their_module() -> None:
 @pytest.mark.parametrize(
     ("ran", "status"),
     [
-        (replace(GREEN, caught=True, exit_code=1, reading=RunnerReport("pytest", Tests(6, 5, 1, 0))), CheckStatus.PASS),
-        (replace(GREEN, caught=False), CheckStatus.TAMPERED),
-        (replace(GREEN, caught=False, end="timed_out"), CheckStatus.TIMEOUT),
+        (replace(GREEN, caught=(0,), exit_code=1, reading=RunnerReport("pytest", Tests(6, 5, 1, 0))), CheckStatus.PASS),
+        (replace(GREEN, not_caught=(0,)), CheckStatus.TAMPERED),
+        (replace(GREEN, caught=(0,), not_caught=(1,)), CheckStatus.TAMPERED),
+        (replace(GREEN, not_caught=(0,), end="timed_out"), CheckStatus.TIMEOUT),
         (
-            replace(GREEN, caught=True, exit_code=1, reading=RunnerReport("pytest", Tests(6, 4, 2, 0))),
+            replace(GREEN, caught=(0,), exit_code=1, reading=RunnerReport("pytest", Tests(6, 4, 2, 0))),
             CheckStatus.FLAKY,
         ),
     ],
 )
 def test_the_canary_must_be_the_only_failing_test(ran: CheckRun, status: CheckStatus) -> None:
     assert evidence.worst(list(evidence.doubts_of_canary(CHECK, ran))) is status
+
+
+def test_added_tests_that_only_an_early_stop_left_out_are_no_doubt() -> None:
+    first = replace(GREEN, caught=(0,), not_caught=(1, 2), exit_code=1)
+    assert list(evidence.doubts_of_canary(CHECK, first, replace(GREEN, caught=(1,), not_caught=(2,)))) == []
+    found = list(evidence.doubts_of_canary(CHECK, first, replace(GREEN, not_caught=(1, 2))))
+    assert evidence.worst(found) is CheckStatus.TAMPERED
 
 
 def test_every_status_but_a_pass_has_its_place_among_doubts() -> None:

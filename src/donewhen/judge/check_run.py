@@ -61,8 +61,10 @@ class CheckRun:
     """Directories in which the run left bytecode."""
     data_written: tuple[str, ...] = ()
     """Judged data files that the run wrote."""
-    caught: bool | None = None
-    """True if the test that must fail was reported; None if there was no such test."""
+    caught: tuple[int, ...] = ()
+    """The numbers of the added tests that were reported as failed."""
+    not_caught: tuple[int, ...] = ()
+    """The numbers of the other added tests."""
     started: tuple[StartedProgram, ...] | None = None
     """The programs in the order of their start; None if the run could not be observed."""
     all_started: bool = False

@@ -77,12 +77,15 @@ class CheckRuns:
         return await self._run(check, tree, "")
 
     async def kept_canary(self, check: Check, tree: str) -> CheckRun | None:
-        """Return the kept run with an added test that must fail; None if there is none."""
+        """Return the kept run with added tests that must fail; None if there is none."""
         return self.runs.get(await self._key(check, tree, "canary"))
 
-    async def run_canary(self, check: Check, tree: str, files: Mapping[str, bytes], name: str) -> CheckRun:
-        """Run a check with an added test that must fail."""
-        return await self._run(check, tree, await self._key(check, tree, "canary"), files, name)
+    async def run_canary(
+        self, check: Check, tree: str, files: Mapping[str, bytes], names: Mapping[int, str], keep: bool = True
+    ) -> CheckRun:
+        """Run a check with added tests that must fail, by number and name."""
+        key = await self._key(check, tree, "canary") if keep else ""
+        return await self._run(check, tree, key, files, names)
 
     async def run_without_bytecode(self, check: Check, tree: str, directories: Iterable[str]) -> CheckRun:
         """Run a check with a file in the place of each of these directories, so that no bytecode fits in there."""
@@ -97,7 +100,12 @@ class CheckRuns:
         self.runs.drop(await self._key(check, tree, "run 1"))
 
     async def _run(
-        self, check: Check, tree: str, key: str, files: Mapping[str, bytes] | None = None, name: str = ""
+        self,
+        check: Check,
+        tree: str,
+        key: str,
+        files: Mapping[str, bytes] | None = None,
+        names: Mapping[int, str] | None = None,
     ) -> CheckRun:
         from donewhen.judge import run_check  # a verdict from kept runs does not need the report readers
 
@@ -108,8 +116,8 @@ class CheckRuns:
             forbidden_writes=self.forbidden_writes,
             read_only_files=tuple(path for path in self.read_only_files() if path not in (files or {})),
             added_files=files or {},
-            canary_name=name,
-            observe=None if name else self._calls_to_observe(tree),
+            added_tests=names or {},
+            observe=None if names else self._calls_to_observe(tree),
         )
         async with self._tree(tree) as judge_tree:
             run = await run_check.run(self.host, judge_tree, check, mode)

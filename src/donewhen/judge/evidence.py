@@ -191,13 +191,13 @@ def doubts_of_report(run: CheckRun, base: CheckRun) -> Iterator[Doubt]:
         yield CheckStatus.TAMPERED, f"the report that {runner} writes on the base is missing"
 
 
-def doubts_of_canary(check: Check, run: CheckRun) -> Iterator[Doubt]:
-    """Yield doubts from a run with an added test that must fail."""
+def doubts_of_canary(check: Check, run: CheckRun, again: CheckRun | None = None) -> Iterator[Doubt]:
+    """Yield doubts from a run with added tests that must fail. `again` has only those that it did not report."""
     if run.end == "timed_out":
         yield CheckStatus.TIMEOUT, f"with a test that must fail, not finished after {check.timeout_secs:g} s"
-    elif not run.caught:
+    elif run.not_caught and not (again and again.caught):
         yield CheckStatus.TAMPERED, "a test that must fail was added, and the runner did not report it"
-    elif run.evidence == "sidecar" and run.reading is not None and run.reading.tests.failed > 1:
+    elif run.evidence == "sidecar" and run.reading is not None and run.reading.tests.failed > len(run.caught):
         yield CheckStatus.FLAKY, "a test that passed failed in another run on the same tree"
 
 

@@ -7,7 +7,7 @@ needs no further proof. The module also detects an overloaded machine, on which 
 import datetime
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -199,31 +199,47 @@ class GreenProof:
         return ["the base gives the same result each time: the change made it flaky"]
 
     async def _canary(self, check: Check) -> list[Doubt]:
-        """Add a test that must fail. A runner that stays green with it cannot be believed."""
-        base, tree = self.runs.base_tree, self.graded.tree
-        on_base, run = await self.runs.kept_canary(check, base), await self.runs.kept_canary(check, tree)
-        if on_base is None or (on_base.caught and run is None):
-            from donewhen.judge import runners  # a verdict from kept runs does not need it
+        """Add tests that must fail. A runner that does not report all of them cannot be believed.
 
-            asked = runners.instrument_command(check.command, self.runs.base_files.below(check.dir), "/nowhere")
-            canary = runners.canary(asked, self.runs.base_files, check.dir, secrets.token_hex(5))
-            if canary is None:
-                self.notes.append(VerdictNote(check.name, "no test that must fail could be added"))
-                return []
-            on_base = on_base or await self.runs.run_canary(check, base, canary.files, canary.name)
-            files = await self._adapt_to_candidate(canary.files) if on_base.caught else None
-            run = await self.runs.run_canary(check, tree, files, canary.name) if files else None
-        if not on_base.caught or run is None:
+        Only tests that it reports on the base count. A runner that stops early may leave some of them out, so those
+        that are missing are run once more without the others.
+        """
+        base, tree = self.runs.base_tree, self.graded.tree
+        on_base = await self.runs.kept_canary(check, base) or await self._run_canary(check, base)
+        if on_base is None:
+            self.notes.append(VerdictNote(check.name, "no test that must fail could be added"))
+            return []
+        run = await self.runs.kept_canary(check, tree) if on_base.caught else None
+        if on_base.caught and run is None:
+            run = await self._run_canary(check, tree, on_base.caught)
+        if run is None:
             text = "a test that must fail cannot be added to what this command runs"
             self.notes.append(VerdictNote(check.name, text))
             return []
-        return list(evidence.doubts_of_canary(check, run))
+        again = None
+        if run.caught and run.not_caught:
+            again = await self._run_canary(check, tree, run.not_caught, keep=False)
+        return list(evidence.doubts_of_canary(check, run, again))
 
-    async def _adapt_to_candidate(self, files: Mapping[str, bytes]) -> dict[str, bytes] | None:
+    async def _run_canary(
+        self, check: Check, tree: str, numbers: Collection[int] | None = None, keep: bool = True
+    ) -> CheckRun | None:
+        """Run a check with all tests that must fail, or with some of them; None if none can be added."""
+        from donewhen.judge import runners  # a verdict from kept runs does not need it
+
+        asked = runners.instrument_command(check.command, self.runs.base_files.below(check.dir), "/nowhere")
+        canary = runners.canary(asked, self.runs.base_files, check.dir, secrets.token_hex(5), numbers)
+        if canary is None:
+            return None
+        files = canary.files if tree == self.runs.base_tree else await self._adapt_to_candidate(canary.files)
+        names = {test.number: test.name for test in canary.tests if test.path in files}
+        return await self.runs.run_canary(check, tree, files, names, keep) if names else None
+
+    async def _adapt_to_candidate(self, files: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return the canary files, made for the base, adapted to the candidate.
 
-        The text that the canary added is appended to the candidate's version of each file. Return None if that is
-        impossible.
+        The text that the canary added is appended to the candidate's version of each file. A file for which that is
+        impossible is left out.
         """
         store = self.runs.host.store
         changes = await store.diff(self.runs.base_tree, self.graded.tree)
@@ -231,12 +247,11 @@ class GreenProof:
         adapted = dict(files)
         for path, entry in changed.items():
             before = self.runs.base_files.read(path, len(files[path]))
-            if entry is None or before is None or not files[path].startswith(before):
-                return None
-            (now,) = await store.bare.readable_contents([entry.id])
-            if now is None:
-                return None
-            adapted[path] = now + files[path][len(before) :]
+            del adapted[path]
+            if entry is not None and before is not None and files[path].startswith(before):
+                (now,) = await store.bare.readable_contents([entry.id])
+                if now is not None:
+                    adapted[path] = now + files[path][len(before) :]
         return adapted
 
     async def _run_without_new_tests(self, check: Check) -> list[Doubt]:

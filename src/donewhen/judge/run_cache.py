@@ -37,7 +37,8 @@ class RunCache:
             return None
         try:
             known: dict[str, Any] = json.loads((self._directory / key).read_text())
-            known |= {name: tuple(known[name]) for name in ("touched", "expected", "bytecode", "data_written")}
+            lists = ("touched", "expected", "bytecode", "data_written", "caught", "not_caught")
+            known |= {name: tuple(known[name]) for name in lists}
             facts: dict[str, Any] = {
                 **known,
                 "reading": _reading(known["reading"]),

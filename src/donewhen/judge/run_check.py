@@ -7,7 +7,7 @@ writes no Python bytecode. Protected files are mounted read-only from the base, 
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -66,8 +66,8 @@ class RunMode:
     """Files that are added to the tree, or replace files of it, for this run."""
     observe: "ObservedCalls | None" = None
     """What is recorded of the programs that the run starts."""
-    canary_name: str = ""
-    """The name of a test in `added_files` that must be reported as failed; empty if there is none."""
+    added_tests: Mapping[int, str] = field(default_factory=dict[int, str])
+    """Number → name of each test in `added_files` that must be reported as failed."""
 
 
 async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> CheckRun:
@@ -77,14 +77,17 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
     reports.mkdir(mode=0o755, exist_ok=True)
     mounts = host.probe.level is Level.BUBBLEWRAP
     inside = REPORTS_INSIDE if mounts else str(reports)
-    instrumented = runners.instrument_command(check.command, mode.base_files.below(check.dir), inside)
+    instrumented = runners.instrument_command(
+        check.command, mode.base_files.below(check.dir), inside, keep_going=bool(mode.added_tests)
+    )
     reports_mount = Bind(str(reports), inside, writable=True)
     sandbox_tree = _with_mounts(tree.sandbox_tree, mode, instrumented.variables, reports_mount, mounts)
-    search, canary = _Search(check.output_contains.encode()), _Search(mode.canary_name.encode())
+    search = _Search(check.output_contains.encode())
+    printed = {number: _Search(name.encode()) for number, name in mode.added_tests.items()}
 
     def see(chunk: bytes) -> None:
-        search.see(chunk)
-        canary.see(chunk)
+        for each in (search, *printed.values()):
+            each.see(chunk)
 
     command = ShellCommand(
         text=instrumented.command,
@@ -104,7 +107,8 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
     )
     report, evidence = found or (None, "exit")
     sealed = mode.forbidden_writes(path for path in written if path not in mode.added_files)
-    is_read = not mode.canary_name and not (finished.ok and check.expect_exit_zero and search.found)
+    caught = _caught(mode.added_tests, finished, report, [number for number in printed if printed[number].found])
+    is_read = not mode.added_tests and not (finished.ok and check.expect_exit_zero and search.found)
     return CheckRun(
         end=_end(finished),
         exit_code=finished.exit_code,
@@ -123,7 +127,8 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         started=observed and started_programs(observed, sandbox_tree.root, lambda path: has(path) == "file"),
         all_started=observed is not None and observed.is_complete,
         used=observed and used_paths(observed, sandbox_tree.root, lambda path: bool(has(path))),
-        caught=_caught(mode.canary_name, finished, report, canary.found) if mode.canary_name else None,
+        caught=caught,
+        not_caught=tuple(number for number in mode.added_tests if number not in caught),
         keepable=finished.end is End.EXITED,
     )
 
@@ -176,9 +181,16 @@ def _end(finished: Finished) -> str:
     return finished.end.value if started else End.COULD_NOT_START.value
 
 
-def _caught(name: str, finished: Finished, report: RunnerReport | None, printed: bool) -> bool:
-    named = any(name in failure for failure in report.failures) if report and report.failures else printed
-    return named and not finished.ok
+def _caught(
+    added: Mapping[int, str], finished: Finished, report: RunnerReport | None, printed: Collection[int]
+) -> tuple[int, ...]:
+    """Return the numbers of the added tests that were reported as failed. Not every report names its failures."""
+    if finished.ok:
+        return ()
+    if not report or not report.failures:
+        return tuple(printed)
+    failures = "\n".join(report.failures)
+    return tuple(number for number, name in added.items() if name in failures)
 
 
 class _Search:

@@ -10,7 +10,8 @@
     instrument      variables and arguments that make runners write a report outside of the tree
     read_results    the reports or the printed text of a run, as one result
     test_files      where the base keeps its tests
-    canary          a test that must fail; `failing_test` holds what several runners share
+    canary          tests that must fail; `failing_test` holds what several runners share, `python_assertions` and
+                    `script_assertions` the assertions with which they fail
 
 A new runner is `readers/NAME.py`, `NAME.py` here, and its name in `readers/runner_names.py`.
 
@@ -18,8 +19,8 @@ Every decision here depends on the command of the check and on files of the base
 influence, and no process is started.
 """
 
-from donewhen.judge.runners.canary import Canary, canary
+from donewhen.judge.runners.canary import AddedTest, Canary, canary
 from donewhen.judge.runners.instrument import InstrumentedCommand, instrument_command
 from donewhen.judge.runners.read_results import in_tree_reports, read
 
-__all__ = ["Canary", "InstrumentedCommand", "canary", "in_tree_reports", "instrument_command", "read"]
+__all__ = ["AddedTest", "Canary", "InstrumentedCommand", "canary", "in_tree_reports", "instrument_command", "read"]

@@ -25,18 +25,25 @@ class InstrumentedCommand:
     """Runners that the command calls, as far as they can be recognised."""
 
 
-def instrument_command(command: str, directory: Root, sidecar: str) -> InstrumentedCommand:
+def instrument_command(command: str, directory: Root, sidecar: str, *, keep_going: bool = False) -> InstrumentedCommand:
     """Return the command to run and its variables.
 
     `directory` is the directory of the check in a checkout of the base. `sidecar` is an empty directory outside of the
-    tree.
+    tree. With `keep_going`, the runner should run all test programs, also after one that failed.
     """
     found = calls(command, directory)
     changed, variables = command, dict[str, str]()
     for runner in runners():
         own = tuple(call for call in found if call.runner == runner.name)
         made = runner.instrument(
-            RunnerContext(command=command, calls=own, all_calls=found, directory=directory, sidecar=sidecar)
+            RunnerContext(
+                command=command,
+                calls=own,
+                all_calls=found,
+                directory=directory,
+                sidecar=sidecar,
+                keep_going=keep_going,
+            )
         )
         changed, variables = made.command or changed, {**variables, **made.variables}
     return InstrumentedCommand(changed, variables, tuple(dict.fromkeys(call.runner for call in found)))

@@ -2,8 +2,8 @@
 
 import re
 
-from donewhen.judge.runners.failing_test import in_script
 from donewhen.judge.runners.runner import Instrumentation, Runner, RunnerContext, lazy
+from donewhen.judge.runners.script_assertions import in_script
 
 
 def _json_report(context: RunnerContext) -> Instrumentation:

@@ -1,7 +1,7 @@
 """mocha: a report would replace its normal output, so its printed text is the evidence."""
 
-from donewhen.judge.runners.failing_test import in_script
 from donewhen.judge.runners.runner import Runner, lazy
+from donewhen.judge.runners.script_assertions import in_script
 
 RUNNER = Runner(
     name="mocha",

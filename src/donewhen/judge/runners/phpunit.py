@@ -5,11 +5,32 @@ import re
 from collections.abc import Iterator
 
 from donewhen.judge.runners.call import RunnerCall
-from donewhen.judge.runners.failing_test import MESSAGE
+from donewhen.judge.runners.failing_test import words_in
 from donewhen.judge.runners.runner import CanaryFile, Instrumentation, Runner, RunnerContext, lazy
 from donewhen.judge.runners.script_text import text_of
 from donewhen.judge.runners.test_files import first_group, test_files
 from donewhen.workspace.beneath import Root
+
+ASSERTIONS = {
+    "assertSame": "assertSame($left, $right)",
+    "assertEquals": "assertEquals($left, $right)",
+    "assertNotSame": "assertNotSame($left, $left)",
+    "assertNotEquals": "assertNotEquals($left, $left)",
+    "assertTrue": "assertTrue(false)",
+    "assertFalse": "assertFalse(true)",
+    "assertNull": "assertNull($left)",
+    "assertNotNull": "assertNotNull(null)",
+    "assertCount": "assertCount(2, [$left])",
+    "assertContains": "assertContains($left, [$right])",
+    "assertEmpty": "assertEmpty([$left])",
+    "assertInstanceOf": "assertInstanceOf(\\ArrayObject::class, new \\stdClass())",
+    "assertGreaterThan": "assertGreaterThan($right, $left)",
+    "assertLessThan": "assertLessThan($left, $right)",
+    "assertEqualsWithDelta": "assertEqualsWithDelta($left, $right, 0.5)",
+    "assertStringContainsString": "assertStringContainsString('$left', '$right')",
+    "expectException": "expectException(\\RuntimeException::class)",
+}
+"""Word of a file → a call that fails."""
 
 
 def _junit_report(context: RunnerContext) -> Instrumentation:
@@ -21,13 +42,22 @@ def _junit_report(context: RunnerContext) -> Instrumentation:
 
 
 def _failing_test(directory: Root, call: RunnerCall, mark: str) -> Iterator[CanaryFile]:
+    seen = set[str]()
     for path, text in test_files(directory, ("*Test.php",), call.arguments):
+        place = posixpath.dirname(path)
+        if place in seen:
+            continue
+        seen.add(place)
         namespace = first_group(re.search(r"^namespace\s+([\w\\]+)\s*;", text, re.MULTILINE))
-        yield (
-            posixpath.join(posixpath.dirname(path), f"Canary_{mark}Test.php"),
+        yield CanaryFile(
+            posixpath.join(place, f"Canary_{mark}Test.php"),
             f"<?php\n{f'namespace {namespace};' if namespace else ''}\n"
-            f"final class Canary_{mark}Test extends \\PHPUnit\\Framework\\TestCase\n{{\n"
-            f"    public function test_{mark}(): void\n    {{\n        self::fail('{MESSAGE}');\n    }}\n}}\n",
+            f"final class Canary_{mark}Test extends \\PHPUnit\\Framework\\TestCase\n{{\n",
+            tuple(
+                f"    public function test_$name(): void\n    {{\n        $this->{call};\n    }}"
+                for call in words_in(text, ASSERTIONS, "assertSame")
+            ),
+            "}\n",
         )
 
 

@@ -4,7 +4,8 @@ import shlex
 from collections.abc import Iterator
 
 from donewhen.judge.runners.call import RunnerCall
-from donewhen.judge.runners.failing_test import MESSAGE, appended
+from donewhen.judge.runners.failing_test import with_line_end
+from donewhen.judge.runners.python_assertions import python_assertions
 from donewhen.judge.runners.runner import CanaryFile, Instrumentation, Runner, RunnerContext, lazy
 from donewhen.judge.runners.script_text import text_of
 from donewhen.judge.runners.test_files import test_files
@@ -22,8 +23,9 @@ def _junit_report(context: RunnerContext) -> Instrumentation:
 
 
 def _failing_test(directory: Root, call: RunnerCall, mark: str) -> Iterator[CanaryFile]:
+    del mark
     for path, text in test_files(directory, ("test_*.py", "*_test.py"), call.arguments):
-        yield path, appended(text, f'def test_{mark}():\n    raise AssertionError("{MESSAGE}")')
+        yield CanaryFile(path, with_line_end(text), python_assertions(text).as_functions())
 
 
 RUNNER = Runner(

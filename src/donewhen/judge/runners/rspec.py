@@ -5,12 +5,33 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from donewhen.judge.runners.call import RunnerCall
-from donewhen.judge.runners.failing_test import MESSAGE, appended
+from donewhen.judge.runners.failing_test import with_line_end, words_in
 from donewhen.judge.runners.runner import CanaryFile, Instrumentation, Runner, RunnerContext, lazy
 from donewhen.judge.runners.script_text import text_of
 from donewhen.judge.runners.test_files import test_files
 from donewhen.short_lines import LONGEST_LINE
 from donewhen.workspace.beneath import Root
+
+ASSERTIONS = {
+    "eq": "expect($left).to eq($right)",
+    "eql": "expect($left).to eql($right)",
+    "equal": "expect($left).to equal($right)",
+    "be": "expect($left).to be($right)",
+    "be_truthy": "expect(false).to be_truthy",
+    "be_falsey": "expect(true).to be_falsey",
+    "be_nil": "expect($left).to be_nil",
+    "be_within": "expect($left).to be_within(0.5).of($right)",
+    "include": "expect([$left]).to include($right)",
+    "match": 'expect("$left").to match("$right")',
+    "match_array": "expect([$left]).to match_array([$right])",
+    "contain_exactly": "expect([$left]).to contain_exactly($right)",
+    "raise_error": "expect { $left }.to raise_error(ArgumentError)",
+    "not_to": "expect($left).not_to eq($left)",
+    "to_not": "expect($left).to_not eq($left)",
+    "should": "$left.should == $right",
+    "assert_equal": "assert_equal($left, $right)",
+}
+"""Word of a file → an expression that fails."""
 
 
 def _json_report(context: RunnerContext) -> Instrumentation:
@@ -39,9 +60,9 @@ def _formatters(words: Sequence[str]) -> list[str]:
 
 
 def _failing_test(directory: Root, call: RunnerCall, mark: str) -> Iterator[CanaryFile]:
-    group = f'RSpec.describe("canary_{mark}") do\n  it("fails") {{ raise "{MESSAGE}" }}\nend'
     for path, text in test_files(directory, ("*_spec.rb",), call.arguments):
-        yield path, appended(text, group)
+        tests = tuple(f'  it("$name") {{ {statement} }}' for statement in words_in(text, ASSERTIONS, "eq"))
+        yield CanaryFile(path, f'{with_line_end(text)}\nRSpec.describe("canary_{mark}") do', tests, "end\n")
 
 
 RUNNER = Runner(

@@ -15,8 +15,21 @@ from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
 
 ReadReport = Callable[[bytes], RunnerReport | None]
-CanaryFile = tuple[str, str]
-"""A path relative to the directory of the check, and the new content of the file."""
+
+
+@frozen
+class CanaryFile:
+    """A file of the base, or a new one, and tests that must fail in it."""
+
+    path: str
+    """Relative to the directory of the check."""
+    before: str
+    """The text before the added tests: for a file of the base, its own."""
+    tests: tuple[str, ...]
+    """One for each kind of assertion. `$name` stands for its name, `$left` and `$right` for two different numbers."""
+    after: str = ""
+
+
 MakeCanary = Callable[[Root, RunnerCall, str], Iterator[CanaryFile]]
 
 
@@ -40,6 +53,8 @@ class RunnerContext:
     """The directory of the check in a checkout of the base."""
     sidecar: str
     """An empty directory outside of the tree, for reports."""
+    keep_going: bool = False
+    """True if the runner should run all test programs, also after one that failed."""
 
     @property
     def can_append(self) -> bool:
@@ -95,7 +110,7 @@ class Runner:
     read_text: ReadReport | None = None
     """Reads the printed text. A runner without it is protected, but its tests are not counted."""
     make_canary: MakeCanary | None = None
-    """Yields files with a test that must fail. The last argument is a part of its name."""
+    """Yields files with tests that must fail. The last argument is a part of their names."""
 
     config_files: str = ""
     """Files that configure it. They are protected even if the base does not have them."""

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 
 from donewhen.judge.runners.call import RunnerCall
-from donewhen.judge.runners.failing_test import MESSAGE, appended
+from donewhen.judge.runners.failing_test import with_line_end
+from donewhen.judge.runners.python_assertions import python_assertions
 from donewhen.judge.runners.runner import CanaryFile, Instrumentation, Runner, RunnerContext, lazy
 from donewhen.judge.runners.test_files import test_files
 from donewhen.workspace.beneath import Root
@@ -17,18 +18,16 @@ def _unbuffered(context: RunnerContext) -> Instrumentation:
 
 
 def _failing_test(directory: Root, call: RunnerCall, mark: str) -> Iterator[CanaryFile]:
-    """Add a test case; in a file that is run as a program, before the lines that start its tests."""
-    case = (
-        f"class Canary_{mark}(__import__('unittest').TestCase):\n"
-        f'    def test_{mark}(self):\n        raise AssertionError("{MESSAGE}")'
-    )
+    """Add tests to the classes of a file; if it is run as a program, before the lines that start its tests."""
+    del mark
     for path, text in test_files(directory, ("test*.py", "*_test.py"), call.arguments):
         if "TestCase" not in text:
             continue
         is_run = any(word.endswith(".py") and path == posixpath.normpath(word) for word in call.arguments)
         start = re.search(r"^if __name__ ==", text, re.MULTILINE) if is_run else None
         before, after = (text[: start.start()], text[start.start() :]) if start else (text, "")
-        yield path, appended(before, case) + (f"\n\n{after}" if after else "")
+        tests = python_assertions(text).as_methods()
+        yield CanaryFile(path, with_line_end(before), tests, f"\n\n{after}" if after else "")
 
 
 RUNNER = Runner(
