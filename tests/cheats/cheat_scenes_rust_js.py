@@ -91,6 +91,26 @@ RUST_INLINE = Scene(
     programs=("cargo", "cc"),
 )
 """The failing test is in the file of the product."""
+RUST_MODULE = Scene(
+    "rust-module",
+    "rust",
+    {
+        **RUST_PRODUCT,
+        "src/lib.rs": "pub mod calc;\n",
+        "src/calc.rs": RUST_INLINE.files["src/lib.rs"],
+    },
+    {"tests": "cargo test --offline --lib"},
+    programs=("cargo", "cc"),
+)
+"""The failing test is in a module with a file of its own."""
+RUST_INNER = Scene(
+    "rust-inner",
+    "rust",
+    {**RUST_PRODUCT, "src/lib.rs": f"pub mod calc {{\n{RUST_INLINE.files['src/lib.rs']}}}\n"},
+    {"tests": "cargo test --offline --lib"},
+    programs=("cargo", "cc"),
+)
+"""The failing test is in a module of the file of the package."""
 
 JS_FILES = {
     "package.json": '{\n  "name": "calc",\n  "version": "1.0.0",\n  "scripts": {"test": "node --test"}\n}\n',

@@ -1,7 +1,7 @@
 """Cheats against `cargo test`."""
 
-from cheat import Cheat, text
-from cheat_scenes_rust_js import RUST, RUST_INLINE, RUST_LISTED
+from cheat import Cheat, Scene, text
+from cheat_scenes_rust_js import RUST, RUST_INLINE, RUST_INNER, RUST_LISTED, RUST_MODULE
 
 LIB = str(RUST.files["src/lib.rs"])
 AT_START = text("""
@@ -77,6 +77,55 @@ ON_FILES = [
         scene=RUST_INLINE,
         stopped_by="protection",
         replace={"src/lib.rs": ("add(1, 1), 2", "add(1, 1), 0")},
+    ),
+]
+
+MODULE = str(RUST_MODULE.files["src/calc.rs"])
+WEAKENED = MODULE.replace("add(1, 1), 2", "add(1, 1), 0")
+
+
+def moved(says: str, files: dict[str, str], *remove: str, scene: Scene = RUST_MODULE) -> Cheat:
+    return Cheat(id="2", says=says, scene=scene, stopped_by="protection", write=files, remove=remove)
+
+
+ON_MODULES = [
+    moved("a module moves to mod.rs with a weakened test", {"src/calc/mod.rs": WEAKENED}, "src/calc.rs"),
+    moved(
+        "a module is read from another file with a weakened test",
+        {"src/lib.rs": '#[path = "sums.rs"]\npub mod calc;\n', "src/sums.rs": WEAKENED},
+    ),
+    moved(
+        "a module is read from another file only for its tests",
+        {"src/lib.rs": '#[cfg_attr(test, path = "sums.rs")]\npub mod calc;\n', "src/sums.rs": WEAKENED},
+    ),
+    moved(
+        "one of two modules with the same name is compiled, the one with a weakened test",
+        {
+            "src/lib.rs": '#[cfg(any())]\npub mod calc;\n#[cfg(all())]\n#[path = "sums.rs"]\npub mod calc;\n',
+            "src/sums.rs": WEAKENED,
+        },
+    ),
+    moved(
+        "a module moves into the file of the package with a weakened test",
+        {"src/lib.rs": f"pub mod calc {{\n{WEAKENED}}}\n"},
+    ),
+    moved(
+        "a module gets another name and a weakened test",
+        {"src/lib.rs": "pub mod sums;\npub use sums as calc;\n", "src/sums.rs": WEAKENED},
+        "src/calc.rs",
+    ),
+    moved(
+        "a module moves out of the file of the package with a weakened test",
+        {"src/lib.rs": "pub mod calc;\n", "src/calc.rs": WEAKENED},
+        scene=RUST_INNER,
+    ),
+    Cheat(
+        id="22",
+        says="a module moves, and a macro takes the place of its assertions",
+        scene=RUST_MODULE,
+        stopped_by="canary",
+        write={"src/calc/mod.rs": "macro_rules! assert_eq {\n    ($($any:tt)*) => {};\n}\n\n" + MODULE},
+        remove=("src/calc.rs",),
     ),
 ]
 
@@ -207,4 +256,4 @@ AT_RUN_TIME = [
         "CARGO_HOME=$HOME/tools cargo test -q --offline --no-run && cp -p $HOME/wrong.rs src/lib.rs",
     ),
 ]
-IN_RUST = [*ON_FILES, *ON_SETTINGS, *AT_RUN_TIME]
+IN_RUST = [*ON_FILES, *ON_MODULES, *ON_SETTINGS, *AT_RUN_TIME]

@@ -89,7 +89,7 @@ def _of(name: str) -> Any:
 BASES = {
     "pyproject.toml": b'[project]\nname = "a"\n', "Cargo.toml": b'[package]\nname = "a"\n', "go.mod": b"module a\n",
     "package.json": b'{"name": "a"}', "composer.json": b"{}", "setup.cfg": b"[metadata]\nname = a\n",
-    "Gemfile": b'gem "a"\n', "pom.xml": b"<project></project>", "src/lib.rs": b"fn a() {}\n",
+    "Gemfile": b'gem "a"\n', "pom.xml": b"<project></project>",
     "tests/conftest.py": b"import a\n", ".gitattributes": b"* text\n", "a.csproj": b"<Project></Project>",
     "Pipfile": b'[packages]\na = "*"\n', "package-lock.json": b'{"packages": {"node_modules/a": {"version": "1"}}}',
     "yarn.lock": b'a@1:\n  version "1"\n', "pnpm-lock.yaml": b"packages:\n  a@1.0.0: {}\n",
@@ -136,6 +136,12 @@ def _lines(content: bytes) -> list[str]:
 def _rust_items(content: bytes) -> None:
     mask = _of("judge.protect.contents.rust_items.masked")(text(content))
     _of("judge.protect.contents.rust_items.items")(text(content), mask, 0, len(mask))
+
+
+def _rust_tests(content: bytes) -> None:
+    base = {"src/lib.rs": "mod a;\n#[test] fn t() {}\n", "src/a.rs": "#[test] fn u() {}\n"}
+    for path, others in (("src/lib.rs", {}), ("src/a/mod.rs", {"src/a.rs": None})):
+        _of("judge.protect.contents.rust_tests.restore_tests")(base.get, {path: text(content), **others})
 
 
 def _targets(content: bytes) -> None:
@@ -210,6 +216,7 @@ ADAPTED: Mapping[str, Call] = {
     ),
     "judge.protect.contents.rust_items.items": _rust_items,
     "judge.python_test_module.PythonTestModule": _python_test_module,
+    "judge.protect.contents.rust_tests.restore_tests": _rust_tests,
     "memory.repair.from_plain": lambda data: _as_json(_of("memory.repair.from_plain"), data),
     "memory.repair.offers_of": lambda data: _as_json(lambda value: list(_of("memory.repair.offers_of")(value)), data),
     "model.request_error.remove_secrets": lambda data: _of("model.request_error.remove_secrets")(
@@ -276,6 +283,8 @@ NOT_FOREIGN: Mapping[str, str] = {
     "judge.protect.contents.locks.sources.python_file": PART,
     "judge.protect.contents.manifests.merge_json": PART,
     "judge.protect.contents.manifests.merge_toml": PART,
+    "judge.protect.contents.rust_items.attribute_spans": PART,
+    "judge.protect.contents.rust_modules.body_of_file": PART,
     "judge.protect.contents.line_files.go_mod": PART,
     "judge.protect.contents.line_files.gemfile": PART,
     "judge.protect.contents.manifests.accepted_part": PART,

@@ -198,9 +198,11 @@ def test_cases_of_a_function_are_counted_if_the_product_names_them() -> None:
 
 
 def test_tests_inside_sources_may_move_with_their_module() -> None:
-    names = ("src/lib.rs small > old::tests::adds", "Doc-tests small > src/lib.rs - f", "tests/a.rs a > adds")
+    names = ("unittests src/lib.rs small > old::tests::adds", "Doc-tests small > src/lib.rs - f", "tests/a.rs a > adds")
     base = replace(GREEN, reading=RunnerReport("cargo", Tests(3, 3, 0, 0), ran=names))
-    now = replace(GREEN, reading=RunnerReport("cargo", Tests(3, 3, 0, 0), ran=("src/lib.rs small > new::tests::adds",)))
+    now = replace(
+        GREEN, reading=RunnerReport("cargo", Tests(3, 3, 0, 0), ran=("unittests src/lib.rs small > new::tests::adds",))
+    )
     assert evidence.not_run(CHECK, now, base) == {"tests/a.rs a > adds"}
 
 

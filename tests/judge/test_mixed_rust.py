@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from protection import scene
+from protection import Link, scene
 
 from donewhen.judge.protect.contents.accepted_part import AcceptedPart, FileUnreadable
 from donewhen.judge.protect.contents.mixed_contents import accepted_part
-from donewhen.judge.protect.contents.rust_items import items, masked
+from donewhen.judge.protect.contents.rust_items import items, masked, normal_form
+from donewhen.judge.protect.contents.rust_tests import restore_tests
 from tiers import examples
 
 CARGO = """\
@@ -118,7 +119,7 @@ FIXED = LIB.replace("a - b", "a + b")
 
 
 def rust(new: str, base: str = LIB) -> AcceptedPart:
-    return accepted_part("src/lib.rs", base.encode(), new.encode(), ())
+    return restore_tests({"src/lib.rs": base}.get, {"src/lib.rs": new}).get("src/lib.rs", AcceptedPart())
 
 
 def test_a_fix_next_to_unchanged_tests_is_judged_unchanged() -> None:
@@ -253,3 +254,170 @@ async def test_a_source_with_a_weakened_test_is_judged_with_the_old_test_and_the
         assert outcome.files["src/lib.rs"] == FIXED
         (edit,) = outcome.judged.edits
         assert (edit.reason, edit.parts) == ("contains existing tests", ("tests::adds",))
+
+
+# -- modules that move --
+
+ROOT = "pub mod calc;\n"
+CALC = FIXED.replace("a + b", "a - b")
+"""The module of the base, in a file of its own."""
+WEAK = FIXED.replace("helper(), ", "1, ")
+BASE = {"src/lib.rs": ROOT, "src/calc.rs": CALC}
+TESTS = LIB[LIB.index("#[cfg(test)]") : LIB.index("}\n\npub fn last")]
+
+
+def moved(changed: dict[str, str | None], base: dict[str, str] = BASE) -> dict[str, AcceptedPart]:
+    return restore_tests(base.get, changed)
+
+
+def inlined(text: str) -> str:
+    return f"pub mod calc {{\n{text}}}\n"
+
+
+HONEST_MOVES: dict[str, dict[str, str | None]] = {
+    "to mod.rs": {"src/calc.rs": None, "src/calc/mod.rs": FIXED},
+    "to another file": {"src/calc.rs": None, "src/sums.rs": FIXED, "src/lib.rs": '#[path = "sums.rs"]\n' + ROOT},
+    "into its parent": {"src/calc.rs": None, "src/lib.rs": inlined(FIXED)},
+    "with another name": {"src/calc.rs": None, "src/sums.rs": FIXED, "src/lib.rs": "pub mod sums;\n"},
+    "with new tests": {
+        "src/calc.rs": None,
+        "src/calc/mod.rs": FIXED.replace("    fn helper", "    #[test]\n    fn zero() {}\n    fn helper"),
+    },
+    "formatted again": {
+        "src/calc.rs": None,
+        "src/lib.rs": inlined(
+            FIXED.replace("helper(), \"{}\", '}');", "helper(),\n            \"{}\", '}',\n        );")
+        ),
+    },
+    "split into two": {
+        "src/calc.rs": None,
+        "src/calc/mod.rs": "mod sums;\npub use sums::add;\n" + FIXED,
+        "src/calc/sums.rs": "pub fn add() {}\n",
+    },
+}
+
+
+@pytest.mark.parametrize("changed", HONEST_MOVES.values(), ids=HONEST_MOVES)
+def test_a_module_that_moves_with_its_tests_is_judged_unchanged(changed: dict[str, str | None]) -> None:
+    assert moved(changed) == {}
+
+
+@pytest.mark.parametrize("name", ["to mod.rs", "to another file", "into its parent"])
+def test_weakened_tests_of_a_module_that_moves_are_restored_where_it_is_now(name: str) -> None:
+    changed = {path: text and text.replace(FIXED, WEAK) for path, text in HONEST_MOVES[name].items()}
+    ((_, part),) = moved(changed).items()
+    assert part.content is not None
+    assert TESTS.rstrip() in part.content.decode()
+    assert "a + b" in part.content.decode()
+    assert part.reverted[0].endswith("tests::adds")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"src/sums.rs": WEAK, "src/lib.rs": '#[path = "sums.rs"]\npub mod calc;\n'},
+        {"src/sums.rs": WEAK, "src/lib.rs": '/* #[path = "calc.rs"] */ #[path = r"sums.rs"] pub mod calc;\n'},
+        {"src/lib.rs": inlined(WEAK)},
+        {"src/lib.rs": inlined(FIXED.replace(f"{TESTS}}}", ""))},
+    ],
+)
+def test_a_module_that_is_read_from_elsewhere_has_the_tests_of_the_base_there(changed: dict[str, str | None]) -> None:
+    contents = [part.content.decode() for part in moved(changed).values() if part.content]
+    assert len(contents) == 1
+    assert TESTS.rstrip() in contents[0]
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "pub mod sums;\n",
+        "pub mod sums;\npub use sums as calc;\n",
+        '#[cfg(any())]\npub mod calc;\n#[cfg(all())]\n#[path = "sums.rs"]\npub mod calc;\n',
+        '#[cfg_attr(test, path = "sums.rs")]\npub mod calc;\n',
+        '#[path = "s\\x75ms.rs"]\npub mod calc;\n',
+        '#[path = "known.rs"]\npub mod calc;\n',
+        '#[path = "calc.rs"]\npub mod calc;\n',
+        'include!("sums.rs");\n',
+    ],
+)
+def test_a_declaration_that_cannot_be_followed_to_the_tests_comes_from_the_base_with_its_file(declared: str) -> None:
+    base = {**BASE, "src/known.rs": "pub fn a() {}\n"}
+    found = moved({"src/calc.rs": None, "src/sums.rs": WEAK, "src/lib.rs": declared + "pub fn x() {}\n"}, base)
+    assert found["src/calc.rs"].none
+    lib = found["src/lib.rs"].content
+    assert lib is not None
+    assert lib.decode().endswith("pub fn x() {}\n\npub mod calc;\n")
+    assert lib.decode().count("mod calc;") == 1
+
+
+def test_a_module_of_a_file_that_moves_into_its_own_file_keeps_its_tests() -> None:
+    base = {"src/lib.rs": inlined(CALC)}
+    assert moved({"src/lib.rs": ROOT, "src/calc.rs": FIXED}, base) == {}
+    found = moved({"src/lib.rs": ROOT, "src/calc/mod.rs": WEAK}, base)
+    assert list(found) == ["src/calc/mod.rs"]
+    gone = moved({"src/lib.rs": "pub mod other;\n", "src/other.rs": WEAK}, base)
+    assert list(gone) == ["src/lib.rs"]
+    out = moved({"src/lib.rs": "#[cfg(any())]\n" + inlined(FIXED)}, base)["src/lib.rs"].content
+    assert out is not None
+    assert b"cfg(any())" not in out
+
+
+def test_modules_below_a_module_that_moves_are_followed() -> None:
+    base = {"src/lib.rs": ROOT, "src/calc.rs": "pub mod inner;\n", "src/calc/inner.rs": CALC}
+    same = {"src/calc.rs": None, "src/calc/mod.rs": "pub mod inner;\n"}
+    assert moved(same, base) == {}
+    named: dict[str, str | None] = {
+        "src/lib.rs": '#[path = "new/calc.rs"]\npub mod calc;\n',
+        "src/new/calc.rs": "pub mod inner;\n",
+    }
+    assert moved({**named, "src/new/inner.rs": FIXED, "src/calc/inner.rs": None}, base) == {}
+    assert list(moved({**named, "src/new/inner.rs": WEAK}, base)) == ["src/new/inner.rs"]
+    beside: dict[str, str | None] = {"src/lib.rs": '#[path = "calc.rs"]\npub mod calc;\n', "src/inner.rs": WEAK}
+    assert list(moved(beside, base)) == ["src/lib.rs"]
+
+
+def test_a_file_of_tests_that_a_moved_module_declares_is_the_one_of_the_base() -> None:
+    base = {"src/lib.rs": ROOT, "src/calc.rs": "#[cfg(test)]\nmod tests;\n", "src/calc/tests.rs": "fn x() { 1; }\n"}
+    changed: dict[str, str | None] = {
+        "src/lib.rs": '#[path = "new/calc.rs"]\npub mod calc;\n',
+        "src/new/calc.rs": "#[cfg(test)]\nmod tests;\n",
+        "src/new/tests.rs": "fn x() {}\n",
+    }
+    found = moved(changed, base)["src/new/tests.rs"].content
+    assert found == b"fn x() { 1; }\n"
+    assert moved({**changed, "src/new/tests.rs": "fn x() {\n    1;\n}\n"}, base) == {}
+
+
+def test_a_new_file_that_cannot_be_parsed_does_not_replace_a_file_with_tests() -> None:
+    found = moved({"src/calc.rs": None, "src/calc/mod.rs": FIXED + "}"})
+    assert {path: part.none for path, part in found.items()} == {"src/calc.rs": True, "src/calc/mod.rs": True}
+
+
+def test_sources_without_tests_may_move_and_go() -> None:
+    base = {"src/lib.rs": "mod a;\nmod b;\n", "src/a.rs": "fn a() {}\n", "src/b.rs": "mod c;\n", "src/b/c.rs": ""}
+    assert moved({"src/lib.rs": "}", "src/a.rs": None, "src/b.rs": None, "src/b/c.rs": None}, base) == {}
+
+
+def test_modules_that_name_each_other_without_end_are_refused() -> None:
+    around = {"src/lib.rs": '#[path = "lib.rs"] mod a;\n#[test] fn t() {}\n'}
+    assert moved({"src/lib.rs": '#[path = "lib.rs"] mod a;\n'}, around)["src/lib.rs"].reverted == ("t",)
+
+
+def test_a_form_without_formatting_keeps_texts_apart_and_drops_comments() -> None:
+    assert normal_form('f( a,\n  "x  y", ) // z\n;') == normal_form('f(a, "x  y");')
+    assert normal_form('f("x  y")') != normal_form('f("x y")')
+    assert normal_form("a & &b") != normal_form("a && b")
+
+
+@pytest.mark.anyio
+async def test_a_module_that_moves_with_a_weakened_test_is_judged_with_the_old_test(tmp_path: Path) -> None:
+    async with scene(tmp_path, {**BASE, "Cargo.toml": CARGO}, "cargo test") as crate:
+        outcome = await crate.judge({"src/calc.rs": None, "src/calc/mod.rs": WEAK})
+        assert outcome.files["src/calc/mod.rs"] == FIXED
+        assert "src/calc.rs" not in outcome.files
+        (edit,) = outcome.judged.edits
+        assert (edit.path, edit.action, edit.parts) == ("src/calc/mod.rs", "added", ("tests::adds",))
+        honest = await crate.judge({"src/calc.rs": None, "src/calc/mod.rs": FIXED})
+        assert honest.judged.edits == ()
+        linked = await crate.judge({"src/calc.rs": None, "src/other.rs": WEAK, "src/calc/mod.rs": Link("../other.rs")})
+        assert linked.files["src/calc.rs"] == CALC

@@ -140,9 +140,9 @@ def not_run(
     if base.reading is None or run.reading is None or check.allow_skips:
         return frozenset()
     now = frozenset(run.reading.ran)
-    moved = {name.rpartition("::")[2] for name in now.difference(base.reading.ran) if name.startswith("src/")}
+    moved = {name.rpartition("::")[2] for name in now.difference(base.reading.ran) if _is_in_source(name)}
     missing = {name for name in base.reading.ran if name not in now and not name.startswith("Doc-tests ")}
-    missing = {n for n in missing if not (n.startswith("src/") and n.rpartition("::")[2] in moved)}
+    missing = {n for n in missing if not (_is_in_source(n) and n.rpartition("::")[2] in moved)}
     cases, before = _cases(now), _cases(base.reading.ran)
     functions = {name.partition("[")[0] for name in missing if "[" in name}
     renamed = {name for name in functions if cases[name] >= before[name] and may_rename(name)}
@@ -152,6 +152,11 @@ def not_run(
 def _cases(names: Iterable[str]) -> Counter[str]:
     """Return how many cases of each parametrised function ran."""
     return Counter(name.partition("[")[0] for name in names if "[" in name)
+
+
+def _is_in_source(name: str) -> bool:
+    """Return True for a test inside a source file, as `cargo` names it."""
+    return name.removeprefix("unittests ").startswith("src/")
 
 
 def doubts_of_names(missing: frozenset[str]) -> Iterator[Doubt]:

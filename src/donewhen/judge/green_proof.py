@@ -231,27 +231,32 @@ class GreenProof:
         canary = runners.canary(asked, self.runs.base_files, check.dir, secrets.token_hex(5), numbers)
         if canary is None:
             return None
-        files = canary.files if tree == self.runs.base_tree else await self._adapt_to_candidate(canary.files)
+        files = {path: (path, content) for path, content in canary.files.items()}
+        if tree != self.runs.base_tree:
+            files = await self._adapt_to_candidate(canary.files)
         names = {test.number: test.name for test in canary.tests if test.path in files}
-        return await self.runs.run_canary(check, tree, files, names, keep) if names else None
+        return await self.runs.run_canary(check, tree, dict(files.values()), names, keep) if names else None
 
-    async def _adapt_to_candidate(self, files: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Return the canary files, made for the base, adapted to the candidate.
+    async def _adapt_to_candidate(self, files: Mapping[str, bytes]) -> dict[str, tuple[str, bytes]]:
+        """Return the canary files, made for the base, adapted to the candidate, with the paths that they have there.
 
         The text that the canary added is appended to the candidate's version of each file. A file for which that is
         impossible is left out.
         """
+        from donewhen.judge.protect.contents.rust_modules import other_file  # only for the run of a canary
+
         store = self.runs.host.store
         changes = await store.diff(self.runs.base_tree, self.graded.tree)
-        changed = {change.path: change.new for change in changes if change.path in files and change.old is not None}
-        adapted = dict(files)
-        for path, entry in changed.items():
-            before = self.runs.base_files.read(path, len(files[path]))
+        entries = {change.path: change.new for change in changes}
+        adapted = {path: (path, content) for path, content in files.items()}
+        for path in [change.path for change in changes if change.path in files and change.old is not None]:
+            place = path if entries[path] or not path.endswith(".rs") else other_file(path)
+            entry, before = entries.get(place), self.runs.base_files.read(path, len(files[path]))
             del adapted[path]
             if entry is not None and before is not None and files[path].startswith(before):
                 (now,) = await store.bare.readable_contents([entry.id])
                 if now is not None:
-                    adapted[path] = now + files[path][len(before) :]
+                    adapted[path] = place, now + files[path][len(before) :]
         return adapted
 
     async def _run_without_new_tests(self, check: Check) -> list[Doubt]:

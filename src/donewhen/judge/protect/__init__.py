@@ -43,6 +43,7 @@ async def grade_candidate(
     if used:
         grading.by_use(used)
     await grading.by_content(store)
+    await grading.by_module(store)
     grading.restore_conflicting()
     tree = await edit_tree.with_changes(store.bare, candidate_tree, grading.restored)
     kept = grading.kept()

@@ -10,6 +10,7 @@ from donewhen.workspace.beneath import Root
 
 LARGEST = 1 << 20
 """In bytes. Scripts and manifests that people write by hand are smaller."""
+LARGEST_SOURCE = 16 << 20
 MOST_ANSWERS, MOST_TEXTS = 1 << 16, 16
 """Limits of the caches: a text may be large, an answer is small."""
 PARSED = (".json", ".toml", ".xml")
@@ -39,6 +40,14 @@ class BaseFiles:
             return None
         text = content.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
         return text if path.endswith(PARSED) else short_lines(text)
+
+    def source(self, path: str) -> str | None:
+        """Return the text of a source exactly; None if it does not exist, is too large, or is not UTF-8."""
+        try:
+            content = self.root.read(path, LARGEST_SOURCE + 1)
+            return content.decode() if content is not None and len(content) <= LARGEST_SOURCE else None
+        except (OSError, UnicodeDecodeError):
+            return None
 
     def link(self, path: str) -> str:
         """Return the target of a link at this path; empty if there is no link."""

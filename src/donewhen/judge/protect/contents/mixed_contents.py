@@ -4,7 +4,6 @@ conftest.py      a new one in a new directory is ordinary if it has only fixture
 test_*.py        a new one that names plugins loads them into every test of a run
 *_test.go        a new one with a `TestMain` controls the tests next to it; the name alone counts
 .gitattributes   its rules about line ends and encodings change other files
-*.rs             the tests inside are restored
 manifests        examined key by key
 lock files       no known dependency may come from another source
 
@@ -18,7 +17,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
-from donewhen.judge.protect.contents import manifests, rust_tests
+from donewhen.judge.protect.contents import manifests
 from donewhen.judge.protect.contents.accepted_part import ALL, NOTHING, AcceptedPart, FileUnreadable, lines
 from donewhen.judge.protect.contents.locks import lock_files
 from donewhen.judge.protect.names.mixed_files import is_lock
@@ -42,8 +41,6 @@ OVERLAP = 64
 def accepted_part(path: str, base: bytes | None, candidate: bytes | None, words: Collection[str]) -> AcceptedPart:
     """Return how much of a file is accepted. None stands for a missing file."""
     name = path.rpartition("/")[2]
-    if name.endswith(".rs"):
-        return rust_tests.accepted_part(base, candidate)
     for end, rule in CONTENT_RULES.items():
         if f"/{name}".endswith(end):
             return ALL if rule(base or b"", candidate or b"") else NOTHING

@@ -91,6 +91,31 @@ def items(source: str, mask: str, start: int, end: int) -> list[RustItem]:
     return found
 
 
+def attribute_spans(mask: str, item: RustItem) -> list[tuple[int, int]]:
+    """Return where each attribute of an item begins and ends."""
+    found: list[tuple[int, int]] = []
+    at, end = item.start, item.start + len(item.attributes)
+    while match := ATTRIBUTE.search(mask, at, end):
+        at = _closing(mask, match.end() - 1, end) + 1
+        found.append((match.start(), at))
+    return found
+
+
+def normal_form(source: str) -> str:
+    """Return source without comments, and without the spaces and commas that a formatter may add or remove."""
+    found: list[str] = []
+    texts: list[str] = []
+    at = 0
+    for start, end in _opaque(source):
+        is_comment = source.startswith(("//", "/*"), start)
+        found += [source[at:start], " " if is_comment else "\0"]
+        texts += [] if is_comment else [source[start:end]]
+        at = end
+    code = " ".join("".join((*found, source[at:])).split())
+    code = re.sub(r" ?([()\[\]{},;.]) ?", r"\1", code)
+    return "\0".join((re.sub(r",([)\]}])", r"\1", code), *texts))
+
+
 def _skip_space(mask: str, at: int, end: int) -> int:
     while at < end and (mask[at].isspace() or mask[at] == ";"):
         at += 1

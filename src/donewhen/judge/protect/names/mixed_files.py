@@ -52,8 +52,6 @@ def needs_examination(path: str, exists: bool, in_old_directory: bool, is_test: 
         return not exists and is_test
     if name.endswith("_test.go"):
         return not exists and in_old_directory
-    if name.endswith(".rs"):
-        return exists
     is_examined = is_manifest(path) or is_lock(path) or name == ".gitattributes"
     return is_examined and (exists or in_old_directory)
 

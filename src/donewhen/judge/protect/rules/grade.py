@@ -1,21 +1,26 @@
 """Sorts the changes of a candidate into those that are graded and those that are restored from the base.
 
-Four steps, in this order: by name, by what the checks use, by content, and by conflict with paths that are restored.
+Five steps, in this order: by name, by what the checks use, by content, by Rust module, and by conflict with paths that
+are restored.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import anyio.to_thread
 
+from donewhen.judge.protect.contents.accepted_part import AcceptedPart
 from donewhen.judge.protect.names import mixed_files
 from donewhen.judge.protect.rules import ignore_files
 from donewhen.judge.protect.rules.guard import Guard
 from donewhen.judge.protect.rules.used_files import UsedFiles
 from donewhen.judge.verdict import Edit
-from donewhen.workspace.git.objects import FILE, PROGRAM, Change, TreeEntry, parents, text
+from donewhen.workspace.git.objects import FILE, PROGRAM, Change, TreeEntry, parents, raw, text
 from donewhen.workspace.git.store import Store
 
 Entries = dict[bytes, TreeEntry | None]
+MOST_SOURCES = 64
+"""The number of sources of the base that are kept in memory."""
 FIRST_ONES = frozenset({"package.json", "composer.json", "Cargo.toml", "go.mod", "Gemfile"})
 
 
@@ -86,13 +91,41 @@ class ChangeGrading:
             mixed_contents,  # the readers of manifests and sources are imported on use
         )
 
-        found = mixed_contents.accepted_part(change.path, old, new, self.guard.scripts_run.words)
+        self._accept_part(
+            store, path, mixed_contents.accepted_part(change.path, old, new, self.guard.scripts_run.words), old
+        )
+
+    def _accept_part(self, store: Store, path: bytes, found: AcceptedPart, old: bytes | None) -> None:
+        change = self.changes[path]
         if found.none or (found.content is not None and found.content == (old or b"")):
             self._restore(path, found.reason or mixed_files.reason(change.path), found.reverted)
         elif found.content is not None:
             mode = (change.old or change.new or TreeEntry(FILE, "")).mode
             self._restore(path, mixed_files.reason(change.path), found.reverted)
             self.restored[path] = TreeEntry(mode, store.bare.write("blob", found.content))
+
+    async def by_module(self, store: Store) -> None:
+        """Examine the tests inside of Rust sources. They belong to modules, and a module may move to another file."""
+        sources = {path: change for path, change in self.changes.items() if self._is_source(path)}
+        if not sources:
+            return
+        from donewhen.judge.protect.contents.rust_tests import restore_tests  # only for changed Rust sources
+
+        readable = {path: change.new for path, change in sources.items() if change.new and _are_files(change)}
+        contents = await store.bare.readable_contents([entry.id for entry in readable.values()])
+        texts = dict(zip(readable, map(_decoded, contents), strict=True))
+        too_large = {path for path, content in zip(readable, contents, strict=True) if content is None}
+        for path, change in sources.items():
+            if change.old and change.new and texts.get(path) is None and not self.guard.is_editable(change.path):
+                reason = "is too large to be examined" if path in too_large else mixed_files.reason(change.path)
+                self._restore(path, reason)
+        changed = {change.path: texts.get(path) for path, change in sources.items() if path not in self.edits}
+        base = lru_cache(MOST_SOURCES)(self.guard.base.source)
+        for name, part in restore_tests(base, changed, self.guard.is_editable).items():
+            self._accept_part(store, raw(name), part, (base(name) or "").encode())
+
+    def _is_source(self, path: bytes) -> bool:
+        return path.endswith(b".rs") and path not in self.edits
 
     async def _examine_large(self, store: Store, path: bytes) -> None:
         """Examine a large file. Only a new test file is read in pieces; others would need to be parsed as a whole."""
@@ -137,6 +170,14 @@ class ChangeGrading:
 
 def _both(change: Change) -> tuple[TreeEntry | None, TreeEntry | None]:
     return change.old, change.new
+
+
+def _decoded(content: bytes | None) -> str | None:
+    """Return the text of a Rust source; None if it is too large, or if the compiler cannot read it either."""
+    try:
+        return content.decode() if content is not None else None
+    except UnicodeDecodeError:
+        return None
 
 
 def _are_files(change: Change) -> bool:
