@@ -3,6 +3,7 @@
 from cheats_at_run_time import AT_RUN_TIME
 from cheats_in_js import IN_JS
 from cheats_in_rust import IN_RUST
+from cheats_in_stages import IN_STAGES
 from cheats_inside import INSIDE
 from cheats_on_assertions import ON_ASSERTIONS
 from cheats_on_git import ON_GIT
@@ -22,6 +23,7 @@ OUTSIDE = [
     *ON_GIT,
     *ON_PROGRAMS,
     *ON_LOCKS,
+    *IN_STAGES,
     *ON_ASSERTIONS,
     *ON_USE,
     *CHEATS_WITH_TOOLS,

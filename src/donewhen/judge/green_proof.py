@@ -4,10 +4,12 @@ The cheap comparisons come first. The search ends at the first kind of doubt tha
 needs no further proof. The module also detects an overloaded machine, on which a timeout proves little about the work.
 """
 
+import contextlib
 import datetime
 import os
+import re
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -22,6 +24,7 @@ from donewhen.judge.graded_tree import GradedTree
 from donewhen.judge.judge_host import JudgeEnvironment
 from donewhen.judge.verdict import CheckStatus, Phase, VerdictNote
 from donewhen.records import frozen
+from donewhen.workspace.beneath import LeavesRoot, Root
 from donewhen.workspace.git.objects import raw
 from donewhen.workspace.git.store import edit_tree
 
@@ -42,6 +45,8 @@ EmitBaseline = Callable[[Check, CheckRun], None]
 PASSES_OF_NEW_TESTS = 3
 DOCUMENTS = (".md", ".rst", ".txt", ".gitignore", ".gitattributes")
 """Files that may name a data file without using it."""
+MOST_SCRIPTS, SCRIPT_BYTES = 32, 64 * 1024
+"""How much is read of the scripts that a check starts."""
 
 
 @frozen(kw_only=True)
@@ -132,7 +137,7 @@ class GreenProof:
         if not found and run.reading is not None and defences.canary:
             found += await self._canary(check)
         if not found and self.graded.control != self.runs.base_tree and defences.reruns:
-            found += await self._repeat(check) or await self._run_without_new_tests(check)
+            found += await self._repeat(check) or await self._run_without_new_tests(check, run)
         if not found and self.graded.loaded and defences.reruns:
             found += await self._run_without_loaded_files(check, run)
         return found
@@ -259,10 +264,10 @@ class GreenProof:
                     adapted[path] = place, now + files[path][len(before) :]
         return adapted
 
-    async def _run_without_new_tests(self, check: Check) -> list[Doubt]:
+    async def _run_without_new_tests(self, check: Check, run: CheckRun) -> list[Doubt]:
         """Run the check without the new test files. It must stay green.
 
-        New test files may add tests. They may not help other tests to pass.
+        New test files may add tests. They may not help other tests to pass. A check that has no other tests is excused.
         """
         store, base = self.runs.host.store, self.runs.base_tree
         added = [change.path for change in await store.diff(base, self.graded.control) if change.old is None]
@@ -270,7 +275,10 @@ class GreenProof:
         if without_new == self.graded.tree:
             return []
         status, reason = evidence.status_of(check, await self.runs.run(check, without_new))
-        if status is CheckStatus.PASS or (await self.base(check)).reading is None:
+        if status is CheckStatus.PASS:
+            return []
+        on_base = await self.base(check)
+        if on_base.reading is None and (run.reading is not None or self._asks_for(check, on_base, added)):
             return []
         return [(CheckStatus.TAMPERED, f"the older tests pass only together with the new test files ({reason})")]
 
@@ -287,6 +295,18 @@ class GreenProof:
             return []
         return list(evidence.doubts_of_loaded_files(check, run, without, self.graded.loaded))
 
+    def _asks_for(self, check: Check, on_base: CheckRun, added: Sequence[str]) -> bool:
+        """Return True if the check itself, or a script that it starts on the base, names a new file by its path."""
+        scripts = list(dict.fromkeys(path for program in on_base.started or () for path in program.files))
+        contents = [self.runs.base_files.read_inside(path, SCRIPT_BYTES) for path in scripts[:MOST_SCRIPTS]]
+        in_scripts = "\n".join(content.decode("utf-8", "replace") for content in contents if content)
+        for path in added:
+            new = _first_new_part(self.runs.base_files, path)
+            in_directory = os.path.relpath(new, check.dir)
+            if is_named(new, f"{check.command}\n{in_scripts}") or is_named(in_directory, check.command):
+                return True
+        return False
+
     async def _repeat(self, check: Check) -> list[Doubt]:
         """Run a check with new tests several times. It must pass each time."""
         for number in range(2, PASSES_OF_NEW_TESTS + 1):
@@ -295,3 +315,17 @@ class GreenProof:
                 await self.runs.drop(check, self.graded.tree)
                 return [(CheckStatus.FLAKY, "with new tests, green and then red on the same tree")]
         return []
+
+
+def _first_new_part(base_files: Root, path: str) -> str:
+    """Return the first part of a new path that the base does not have: the file, or a directory above it."""
+    parts = path.split("/")
+    above = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+    with contextlib.suppress(LeavesRoot):  # the base has a link where the work has a directory
+        return next((directory for directory in above if not base_files.is_directory(directory)), path)
+    return path
+
+
+def is_named(path: str, text: str) -> bool:
+    """Return True if a text contains a path, and not only a longer path that contains it."""
+    return re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}(?![\w-]|\.\w)", text) is not None
