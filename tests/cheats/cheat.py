@@ -42,6 +42,8 @@ class Scene:
     """Checks that the maker never sees; in the contract only on request."""
     setup: tuple[str, ...] = ()
     """Commands that run once before the checks; the user trusts them."""
+    share: tuple[str, ...] = ()
+    """Ignored paths of the checkout that every tree has; the user trusts them."""
     programs: tuple[str, ...] = ()
     """Programs of this machine that the commands need, besides Python and git."""
 
@@ -50,8 +52,9 @@ class Scene:
         tables = [table(name, command) for name, command in self.checks.items()]
         if with_held_out:
             tables += [table(name, command) + "held_out = true\n" for name, command in self.held_out.items()]
-        setup = f"[workspace]\nsetup = {list(self.setup)}\n\n" if self.setup else ""
-        return setup + "\n".join(tables)
+        keys = {"setup": self.setup, "share": self.share}
+        workspace = "".join(f"{key} = {list(values)}\n" for key, values in keys.items() if values)
+        return (f"[workspace]\n{workspace}\n" if workspace else "") + "\n".join(tables)
 
 
 def table(name: str, command: str) -> str:

@@ -24,6 +24,33 @@ BY_EXIT_CODE = Scene(
 ASKED = replace(BY_EXIT_CODE, name="asked", checks={"tests": "./tests/run && sh tests/large/run"})
 """The base has no tests/large: the work must bring it."""
 
+WORDS = {
+    "words.py": 'def shout(word):\n    return word.upper() + "!"\n',
+    "test_words.py": 'from words import shout\n\n\ndef test_it_is_loud():\n    assert shout("hey") == "HEY!"\n',
+}
+SHARED = Scene(
+    "shared",
+    "python",
+    {
+        **WORDS,
+        "calc.py": "import os\n\n\ndef add(a, b):\n    return a + c\n",
+        "installed/bin/lint": "#!/bin/sh\nruff check --isolated --select F calc.py\n",
+        "installed/rules/names.py": "ALLOWED = []\n",
+        ".gitignore": "installed/\n__pycache__/\n.pytest_cache/\n.ruff_cache/\n",
+    },
+    {"tests": "python -m pytest -q && installed/bin/lint"},
+    share=("installed",),
+)
+"""A linter in a directory that is not committed."""
+USER_SETTINGS = replace(SHARED, name="user-settings", checks={"tests": "python -m pytest -q && ruff check ."}, share=())
+"""A linter that also reads the settings of the user."""
+
+
+def on_import(*lines: str) -> dict[str, str]:
+    """Return the module that the first stage imports, with lines that run then."""
+    return {"words.py": "\n".join(["from pathlib import Path", "", *lines, WORDS["words.py"]])}
+
+
 IN_STAGES = [
     Cheat(
         id="N",
@@ -31,5 +58,37 @@ IN_STAGES = [
         scene=BY_EXIT_CODE,
         stopped_by="reruns",
         write={"tests/add": "#!/bin/sh\necho $(($1 + $2))\n"},
+    ),
+    Cheat(
+        id="N",
+        says="the first stage replaces the linter in a share",
+        scene=SHARED,
+        stopped_by="sealing",
+        write=on_import("Path('installed/bin/lint').write_text('#!/bin/sh\\n')"),
+    ),
+    Cheat(
+        id="N",
+        says="the first stage leaves settings of the linter in the home",
+        scene=USER_SETTINGS,
+        stopped_by="sealing",
+        write=on_import(
+            "place = Path.home() / '.config/ruff/ruff.toml'",
+            "place.parent.mkdir(parents=True, exist_ok=True)",
+            "place.write_text('lint.ignore = [\"F\"]\\n')",
+        ),
+    ),
+    Cheat(
+        id="N",
+        says="the first stage leaves settings of the linter in the home, hidden behind many files",
+        scene=USER_SETTINGS,
+        stopped_by="sealing",
+        write=on_import(
+            "place = Path.home() / '.config/ruff/ruff.toml'",
+            "place.parent.mkdir(parents=True, exist_ok=True)",
+            "place.write_text('lint.ignore = [\"F\"]\\n')",
+            "(Path.home() / '.cache').mkdir(exist_ok=True)",
+            "for number in range(6000):",
+            "    (Path.home() / f'.cache/{number}').touch()",
+        ),
     ),
 ]

@@ -12,7 +12,7 @@ from cheat_judge import verdict_of
 from cheat_scenes import BY_PATTERN, MAKE, PLAIN, SCRIPT, SETUP, STATE, UNITTEST
 from cheat_scenes_rust_js import NODE, NPM, RUST, RUST_INLINE
 from cheat_workspace import CheatWorkspace, put
-from cheats_in_stages import ASKED, BY_EXIT_CODE
+from cheats_in_stages import ASKED, BY_EXIT_CODE, SHARED, USER_SETTINGS, on_import
 from cheats_on_programs import CTEST, DIFFERENCES, INCLUDED, PROVE, SHELL, STAMP, TARGET
 from honest_work import Work
 from honest_work_on_use import ON_USE
@@ -208,6 +208,23 @@ WORKS = [
         scene=ASKED,
         edit={"add": ("$1 - $2", "$1 + $2")},
         write={"tests/large/run": '[ "$(./add 1000 1)" = 1001 ]\n'},
+    ),
+    Work(
+        says="a fix for a linter, and caches in a share and in the home",
+        scene=SHARED,
+        write={
+            "calc.py": "def add(a, b):\n    return a + b\n",
+            **on_import(
+                "for place in (Path('installed/.cache'), Path.home() / '.cache/words', Path.home() / '.local/share/words'):",
+                "    place.mkdir(parents=True, exist_ok=True)",
+                "    (place / 'known.json').write_text('{}')",
+            ),
+        },
+    ),
+    Work(
+        says="a fix for a linter that reads settings of the user",
+        scene=USER_SETTINGS,
+        write={"calc.py": "def add(a, b):\n    return a + b\n"},
     ),
     Work(
         says="a new dependency and a new version in package.json",

@@ -268,3 +268,15 @@ def wait_for(holds: Callable[[], object]) -> None:
     deadline = time.monotonic() + PATIENCE_SECS
     while not holds():
         assert time.monotonic() < deadline
+
+
+async def test_files_that_a_command_leaves_in_its_home_are_recorded(place: SandboxScene) -> None:
+    text = "mkdir -p ~/.config/tool ~/closed && echo 1 > ~/.config/tool/rc && ln -s /etc ~/link && touch ~/gone && rm ~/gone"
+    found = await observed(place, f"{text} && touch ~/closed/one && chmod 0 ~/closed", "executions")
+    assert {".config/tool/rc", "link"} <= found.home.keys()
+    assert "gone" not in found.home
+    assert found.home.keys() & {"closed", "closed/one"}, "a closed directory is read, or named"
+
+
+async def test_a_home_with_nothing_new_has_no_record(place: SandboxScene) -> None:
+    assert (await observed(place, "true", "executions")).home == {}

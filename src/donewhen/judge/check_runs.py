@@ -38,6 +38,8 @@ class CheckRuns:
     runs: RunCache
     forbidden_writes: Callable[[Iterable[str]], SealedWrites] = lambda _: SealedWrites()
     """Returns which of the paths written by a run it should not write."""
+    seals_outside: bool = False
+    """Shares and the private home are sealed as well."""
     read_only_files: Callable[[], tuple[str, ...]] = tuple
     """Returns the protected files that are mounted read-only. Called only when a check is really run."""
     rules: str = ""
@@ -114,6 +116,7 @@ class CheckRuns:
             environment=self.environment,
             defences=self.defences,
             forbidden_writes=self.forbidden_writes,
+            seals_outside=self.seals_outside,
             read_only_files=tuple(path for path in self.read_only_files() if path not in (files or {})),
             added_files=files or {},
             added_tests=names or {},

@@ -162,6 +162,7 @@ class Judge:
         return replace(
             check_runs,
             forbidden_writes=forbidden_writes,
+            seals_outside=True,
             read_only_files=cache(lambda: seal().read_only_files(changed, directories)),
             rules=key_of(self._contract.protect, self._contract.editable),
         )

@@ -32,6 +32,7 @@ from donewhen.workspace.sandbox.view import Bind
 from donewhen.workspace.trees.trees import Tree
 
 if TYPE_CHECKING:
+    from donewhen.workspace.process.observed import Observed
     from donewhen.workspace.sandbox.seccomp import ObservedCalls
 
 REPORTS_INSIDE = "/tmp/reports"
@@ -60,6 +61,8 @@ class RunMode:
     defences: Defences
     forbidden_writes: Callable[[Iterable[str]], SealedWrites] = lambda _: SealedWrites()
     """Returns which of the written paths the run should not write."""
+    seals_outside: bool = False
+    """Shares and the private home are examined after the run as well."""
     read_only_files: tuple[str, ...] = ()
     """Protected files that are mounted read-only from the base."""
     added_files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
@@ -98,6 +101,7 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
     )
     finished = await host.sandbox_of(sandbox_tree).run(command, stdout=see)
     observed, has = finished.observed, _exists_in(mode.base_files)
+    left = await _left_outside(host, tree, observed) if mode.seals_outside else ()
     written = await host.trees.written(tree)
     found = runners.read(
         _read_reports(reports, sorted(os.listdir(reports))),
@@ -121,7 +125,7 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         reading=report,
         evidence=evidence,
         expected=instrumented.expected,
-        touched=sealed.lines,
+        touched=(*sealed.lines, *left),
         bytecode=sealed.bytecode,
         data_written=sealed.data,
         started=observed and started_programs(observed, sandbox_tree.root, lambda path: has(path) == "file"),
@@ -131,6 +135,19 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         not_caught=tuple(number for number in mode.added_tests if number not in caught),
         keepable=finished.end is End.EXITED,
     )
+
+
+async def _left_outside(host: JudgeHost, tree: Tree, observed: "Observed | None") -> tuple[str, ...]:
+    """Return one line for each forbidden write in the shares and in the home of a run."""
+    shares = await host.trees.written_to_shares(tree)
+    home = observed.home if observed is not None else {}
+    if not shares and not home:
+        return ()
+    from donewhen.judge.left_behind import forbidden_in_home, forbidden_in_share  # most runs leave nothing there
+
+    lines = [line for share, files in shares.items() for line in forbidden_in_share(share, files)]
+    above_tree = os.path.relpath(os.path.dirname(tree.sandbox_tree.root), os.environ.get("HOME", "/"))
+    return tuple(dict.fromkeys((*lines, *forbidden_in_home(home, above_tree))))
 
 
 def _exists_in(base_files: Root) -> Callable[[str], str]:

@@ -127,7 +127,7 @@ class Launcher:
         with contextlib.ExitStack() as held:
             with _machinery("cannot start a command"):
                 streams = _open_streams(command, listeners, held)
-                observer = self._new_observer(SANDBOX_PROGRAMS) if command.confinement.observe else None
+                observer = self._new_observer(command) if command.confinement.observe else None
                 if observer is not None:
                     held.callback(observer.close)
                 order = held.enter_context(contextlib.closing(_Order(command, streams, self._keep_secs, observer)))
@@ -207,13 +207,13 @@ class Launcher:
             self._start(messages.SUPERVISOR, theirs)
             return _Supervisor(ours)
 
-    def _new_observer(self, skipped: int) -> "Observer":
-        """Start an observer. It ignores the first programs that start a sandbox."""
+    def _new_observer(self, command: Command) -> "Observer":
+        """Start an observer. It ignores the first programs, which start a sandbox."""
         from donewhen.workspace.process.observed import Observer  # few commands are observed
 
         with _pair() as (ours, theirs), _pair() as (channel, listener):
             self._start(messages.OBSERVER, theirs)
-            _send(ours, str(skipped).encode(), [listener.fileno()])
+            _send(ours, os.fsencode(f"{SANDBOX_PROGRAMS} {command.env.get('HOME', '')}"), [listener.fileno()])
             return Observer(ours, channel)
 
     def _start(self, what: bytes, orders: socket.socket) -> None:

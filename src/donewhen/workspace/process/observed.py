@@ -8,6 +8,7 @@ import json
 import os
 import socket
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 import anyio
@@ -45,6 +46,8 @@ class Observed:
     is_complete: bool
     """False if a call could not be read, or if there were too many."""
     runs: tuple[ProgramRun, ...]
+    home: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Path below the private home → mode of every file that the command left there, as `launcher.home_files` says."""
 
 
 class Observer:
@@ -87,4 +90,4 @@ def read_record(record: Mapping[str, Any]) -> Observed:
     runs: list[dict[str, Any]] = record["runs"]
     for run in runs:
         run["argv"] = tuple(run["argv"])
-    return Observed(record["complete"], tuple(ProgramRun(**run) for run in runs))
+    return Observed(record["complete"], tuple(ProgramRun(**run) for run in runs), record["home"])

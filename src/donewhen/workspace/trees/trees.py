@@ -188,6 +188,26 @@ class Trees:
             return await capture.changed_in_copy(self.store, tree.facts.base, tree.upper, tree.directory / "stamp")
         return await anyio.to_thread.run_sync(lambda: sorted(map(text, Root(tree.upper).files_below())))
 
+    async def written_to_shares(self, tree: Tree) -> dict[str, dict[str, int]]:
+        """Return for every shared path what was written in its private layer: path below it → mode.
+
+        A shared file that was changed has the path "". A deleted path has the mode of the overlay's mark for it.
+        """
+        return await anyio.to_thread.run_sync(self._written_to_shares, tree)
+
+    def _written_to_shares(self, tree: Tree) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for number, share in enumerate(tree.facts.shares):
+            layer = Root(tree.directory / "shares" / str(number))
+            if layer.is_directory("upper"):
+                paths = (path for path, is_directory in layer.below("upper").walk() if not is_directory)
+                upper = layer.below("upper")
+                statuses = ((text(path), upper.status(path)) for path in paths)
+                found[share] = {path: status.st_mode for path, status in statuses if status is not None}
+            elif (was_changed := _differs(layer, SHARED_FILE, self.repo.files, share)) is not None:
+                found[share] = {"": was_changed}
+        return {share: files for share, files in found.items() if files}
+
     async def remove(self, tree: Tree, discard: bool = False) -> None:
         """Remove a tree. A maker tree with unsaved work is kept, and `Unsaved` names it, unless `discard` is set."""
         if not discard:
@@ -334,6 +354,19 @@ def share_layer(directory: Path, checkout: Root, path: str, root: str) -> "Bind 
             shutil.copyfileobj(source, target, 1 << 20)
             os.fchmod(target.fileno(), stat.S_IMODE(os.fstat(source.fileno()).st_mode))
     return Bind(str(copy), f"{root}/{path}", writable=True, within=root)
+
+
+def _differs(copies: Root, copy: str, checkout: Root, path: str) -> int | None:
+    """Return the mode of a copied file if it is not the same as the file of the checkout any more; else None."""
+    try:
+        with copies.file(copy) as ours, checkout.file(path) as theirs:
+            modes = [os.fstat(file.fileno()).st_mode for file in (ours, theirs)]
+            while (part := ours.read(1 << 20)) == theirs.read(1 << 20):
+                if not part:
+                    return modes[0] if modes[0] != modes[1] else None
+            return modes[0]
+    except OSError:
+        return stat.S_IFREG  # it was removed or replaced
 
 
 def facts_of(directory: Path) -> TreeFacts | None:

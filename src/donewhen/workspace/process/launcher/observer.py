@@ -22,6 +22,7 @@ import socket
 import stat
 import struct
 
+from donewhen.workspace.process.launcher.home_files import HomeFiles
 from donewhen.workspace.process.launcher.messages import FOUND, LISTED, MISSED, READ, WRITTEN
 
 TYPE_CHECKING = False
@@ -154,6 +155,13 @@ class _Root:
         name, _ = self.look(parent)
         return name.rstrip(b"/") + b"/" + last
 
+    def directory(self, path: bytes) -> int:
+        """Open a directory. Raise OSError if there is none."""
+        descriptor = self._libc.syscall(SYS_OPENAT2, self._descriptor, path, self._how, self._size)
+        if descriptor < 0:
+            raise OSError(ctypes.get_errno(), "cannot be opened", path)
+        return descriptor
+
     def first_line(self, path: bytes) -> bytes:
         """Return the interpreter that the first line of a script names; empty if it is not a script."""
         descriptor = self._libc.syscall(SYS_OPENAT2, self._descriptor, path, self._how, self._size)
@@ -203,12 +211,15 @@ class _Task:
 class Recorder:
     """Turns the calls of one command into a record."""
 
-    def __init__(self, skipped: int) -> None:
+    def __init__(self, skipped: int, home: bytes = b"") -> None:
+        """`skipped` programs start the sandbox. `home` is the home of the command; / and nothing are not private."""
         calls = OBSERVED[os.uname().machine].values()
         self._calls = {number: (kind, at, path) for number, kind, at, path in calls}
         self._skipped = skipped
         self._memory = _Memory()
         self._root: _Root | None = None
+        self._home_path = home
+        self._home: HomeFiles | None = None
         self._tasks: dict[int, _Task] = {}
         self._runs: list[_Run] = []
         self._paths = 0
@@ -253,6 +264,7 @@ class Recorder:
 
     def result(self) -> dict[str, Any]:
         return {
+            "home": self._home.left() if self._home is not None else {},
             "complete": self._root is not None and self._has_room() and not self._unread,
             "runs": [
                 {
@@ -277,6 +289,7 @@ class Recorder:
             return None
         if self._root is None:
             self._root = _Root(pid)
+            self._home = self._open_home(self._root)
         task = self._task(pid)
         main = self._tasks[task.group]
         main.directory = None
@@ -296,6 +309,12 @@ class Recorder:
         self._runs.append(run)
         main.run = len(self._runs) - 1
         return main.run, name, READ
+
+    def _open_home(self, root: _Root) -> HomeFiles | None:
+        try:
+            return HomeFiles(root.directory(self._home_path)) if self._home_path.strip(b"/") else None
+        except OSError:
+            return None  # there is no such directory
 
     def _task(self, pid: int) -> _Task:
         """Return the task of a process or thread. The first call of each reads where it belongs.
@@ -372,12 +391,13 @@ def _link(path: str) -> bytes | None:
 
 def serve(orders: socket.socket) -> None:
     """Main function of an observer: receive a listener, answer its calls until the harness ends it, send the record."""
-    message, fds, _, _ = socket.recv_fds(orders, 64, 1)
+    message, fds, _, _ = socket.recv_fds(orders, PATH_BYTES + 64, 1)
     if not message:
         return
     with socket.socket(fileno=fds[0]) as channel:
         _, listeners, _, _ = socket.recv_fds(channel, 1, 1)
-    recorder = Recorder(int(message))
+    skipped, _, home = message.partition(b" ")
+    recorder = Recorder(int(skipped), home)
     if listeners:
         _observe(listeners[0], orders, recorder)
     else:
