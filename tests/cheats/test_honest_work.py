@@ -215,7 +215,8 @@ WORKS = [
         write={
             "calc.py": "def add(a, b):\n    return a + b\n",
             **on_import(
-                "for place in (Path('installed/.cache'), Path.home() / '.cache/words', Path.home() / '.local/share/words'):",
+                "for name in ('installed/.cache', '~/.cache/words', '~/.local/share/words'):",
+                "    place = Path(name).expanduser()",
                 "    place.mkdir(parents=True, exist_ok=True)",
                 "    (place / 'known.json').write_text('{}')",
             ),

@@ -37,7 +37,7 @@ from donewhen.workspace.policy.grammar import Unread
 
 PLACES = (
     "readers", "judge.detect", "judge.protect", "judge.runners", "judge.receipt", "judge.output_tail",
-    "judge.base_tests", "judge.python_test_module", "memory",
+    "judge.base_tests", "judge.mentions", "judge.python_test_module", "memory",
     "syntax.merging", "union.patch_rules", "engines.external.streams", "engines.external.network",
     "engines.typed_reply",
     "engines.external.discover.programs", "engines.planned", "engines.foreman.subtask_plan", "engines.native.tools",

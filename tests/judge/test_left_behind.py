@@ -16,7 +16,11 @@ REPLACED_IN_SHARES = {
     ("node_modules", "@scope/tool/index.js", FILE): "node_modules/@scope/tool (is shared)",
     ("node_modules", ".bin/eslint", stat.S_IFLNK | 0o777): "node_modules/.bin/eslint (is shared)",
     ("node_modules", "eslint/package.json", DELETED): "node_modules/eslint (is shared)",
-    ("node_modules", ".cache/tool/run.js", FILE): "node_modules/.cache (is shared; a program or a module was put there)",
+    (
+        "node_modules",
+        ".cache/tool/run.js",
+        FILE,
+    ): "node_modules/.cache (is shared; a program or a module was put there)",
     (".venv", "bin/ruff", PROGRAM): ".venv/bin/ruff (is shared)",
     (".venv", "lib/python3.11/site-packages/calc-1.1.dist-info/METADATA", FILE): (
         ".venv/lib/python3.11/site-packages/calc.dist-info (is shared)"

@@ -271,7 +271,8 @@ def wait_for(holds: Callable[[], object]) -> None:
 
 
 async def test_files_that_a_command_leaves_in_its_home_are_recorded(place: SandboxScene) -> None:
-    text = "mkdir -p ~/.config/tool ~/closed && echo 1 > ~/.config/tool/rc && ln -s /etc ~/link && touch ~/gone && rm ~/gone"
+    text = "mkdir -p ~/.config/tool ~/closed && echo 1 > ~/.config/tool/rc && ln -s /etc ~/link"
+    text += " && touch ~/gone && rm ~/gone"
     found = await observed(place, f"{text} && touch ~/closed/one && chmod 0 ~/closed", "executions")
     assert {".config/tool/rc", "link"} <= found.home.keys()
     assert "gone" not in found.home

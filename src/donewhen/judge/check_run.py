@@ -71,6 +71,8 @@ class CheckRun:
     """True if `started` contains every program."""
     used: UsedPaths | None = None
     """Which paths of the base it used, if the run could be observed. Look-ups are known only for runs on the base."""
+    chosen: tuple[str, ...] = ()
+    """Those of the files that it read whose names a program did not get as an argument or from the list of a directory."""
     confirmed: bool = False
     """True if the run was red and a second run was red too."""
     keepable: bool = True

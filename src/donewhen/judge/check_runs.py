@@ -42,10 +42,14 @@ class CheckRuns:
     """Shares and the private home are sealed as well."""
     read_only_files: Callable[[], tuple[str, ...]] = tuple
     """Returns the protected files that are mounted read-only. Called only when a check is really run."""
+    hidden: frozenset[str] = frozenset()
+    """Files that only held-out checks may see. The trees of other checks do not have them."""
     rules: str = ""
     """Identifies the rules that `forbidden_writes` follows."""
-    base_runs: dict[str, CheckRun] = field(default_factory=dict[str, CheckRun])
-    """The first run on the base of each check, by name, also if it cannot be kept on disk."""
+    base_runs: dict[tuple[str, frozenset[str]], CheckRun] = field(
+        default_factory=dict[tuple[str, frozenset[str]], CheckRun]
+    )
+    """The first run on the base of each check, by name and hidden files, also if it cannot be kept on disk."""
     _shared: dict[str, Tree] = field(default_factory=dict[str, Tree])
 
     def is_in_base(self, path: str) -> bool:
@@ -56,8 +60,9 @@ class CheckRuns:
 
     async def run(self, check: Check, tree: str, number: int = 1) -> CheckRun:
         """Run a check on a tree for the n-th time, or return the kept run with that number."""
-        if tree == self.base_tree and number == 1 and check.name in self.base_runs:
-            return self.base_runs[check.name]
+        known = self.base_runs.get((check.name, self._hidden_from(check))) if number == 1 else None
+        if tree == self.base_tree and known is not None:
+            return known
         key = await self._key(check, tree, f"run {number}")
         return self.runs.get(key) or await self._run(check, tree, key)
 
@@ -70,7 +75,8 @@ class CheckRuns:
         key = "" if self.environment.digest else key_of(VERSION, "used", self.base_tree, compared)
         known = self.runs.get(key)
         if known is None:
-            known = self.base_runs[check.name] = await self.run(check, self.base_tree)
+            known = await self.run(check, self.base_tree)
+            self.base_runs[check.name, self._hidden_from(check)] = known
             self.runs.put(key, known)
         return known
 
@@ -111,21 +117,22 @@ class CheckRuns:
     ) -> CheckRun:
         from donewhen.judge import run_check  # a verdict from kept runs does not need the report readers
 
+        hidden = self._hidden_from(check)
         mode = run_check.RunMode(
             base_files=self.base_files,
             environment=self.environment,
             defences=self.defences,
             forbidden_writes=self.forbidden_writes,
             seals_outside=self.seals_outside,
-            read_only_files=tuple(path for path in self.read_only_files() if path not in (files or {})),
+            read_only_files=tuple(path for path in self.read_only_files() if path not in {*hidden, *(files or {})}),
             added_files=files or {},
             added_tests=names or {},
             observe=None if names else self._calls_to_observe(tree),
         )
-        async with self._tree(tree) as judge_tree:
+        async with self._tree(tree, hidden) as judge_tree:
             run = await run_check.run(self.host, judge_tree, check, mode)
         if run.end == "could_not_start" and run.exit_code is None:
-            async with self._tree(tree) as judge_tree:  # a machine problem is believed only after a second run
+            async with self._tree(tree, hidden) as judge_tree:  # a machine problem is believed only after a second run
                 run = await run_check.run(self.host, judge_tree, check, mode)
         self.runs.put(key, run)
         return run
@@ -136,16 +143,19 @@ class CheckRuns:
             return None
         return "lookups" if tree == self.base_tree else "opens"
 
+    def _hidden_from(self, check: Check) -> frozenset[str]:
+        return frozenset() if check.held_out else self.hidden
+
     @asynccontextmanager
-    async def _tree(self, tree: str) -> AsyncGenerator[Tree]:
+    async def _tree(self, tree: str, hidden: frozenset[str]) -> AsyncGenerator[Tree]:
         candidate = "" if tree == self.base_tree else tree
         unguarded = not self.defences.setup
         if self.defences.layers:
-            async with self.host.tree("judge", self.base, candidate, unguarded) as judge_tree:
+            async with self.host.tree("judge", self.base, candidate, hidden, unguarded) as judge_tree:
                 yield judge_tree
             return
         if tree not in self._shared:
-            tree_layers = await self.host.tree_layers(self.base, candidate, unguarded)
+            tree_layers = await self.host.tree_layers(self.base, candidate, hidden, unguarded)
             self._shared[tree] = await self.host.trees.make("judge", self.base, tree_layers)
         yield self._shared[tree]
 
@@ -153,8 +163,8 @@ class CheckRuns:
         """Return a key for everything that a run depends on; empty if that is not known."""
         if not self.environment.digest or not self.defences.layers:
             return ""
-        candidate = "" if tree == self.base_tree else tree
-        layers = (await self.host.tree_layers(self.base, candidate, not self.defences.setup)).layers
+        candidate, hidden = "" if tree == self.base_tree else tree, self._hidden_from(check)
+        layers = (await self.host.tree_layers(self.base, candidate, hidden, not self.defences.setup)).layers
         compared = asdict(replace(check, name="", held_out=False, quarantine=None))
         environment = (
             self.environment.digest,
@@ -163,4 +173,4 @@ class CheckRuns:
             self.defences.tools,
             self.defences.observation,
         )
-        return key_of(VERSION, purpose, self.base_tree, tree, compared, layers, environment)
+        return key_of(VERSION, purpose, self.base_tree, tree, compared, layers, sorted(hidden), environment)

@@ -7,7 +7,6 @@ needs no further proof. The module also detects an overloaded machine, on which 
 import contextlib
 import datetime
 import os
-import re
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from donewhen.judge.defences import ALL, Defences
 from donewhen.judge.evidence import Doubt
 from donewhen.judge.graded_tree import GradedTree
 from donewhen.judge.judge_host import JudgeEnvironment
+from donewhen.judge.mentions import mentioned_names
 from donewhen.judge.verdict import CheckStatus, Phase, VerdictNote
 from donewhen.records import frozen
 from donewhen.workspace.beneath import LeavesRoot, Root
@@ -299,11 +299,12 @@ class GreenProof:
         """Return True if the check itself, or a script that it starts on the base, names a new file by its path."""
         scripts = list(dict.fromkeys(path for program in on_base.started or () for path in program.files))
         contents = [self.runs.base_files.read_inside(path, SCRIPT_BYTES) for path in scripts[:MOST_SCRIPTS]]
-        in_scripts = "\n".join(content.decode("utf-8", "replace") for content in contents if content)
+        scripts_text = "\n".join(content.decode("utf-8", "replace") for content in contents if content)
+        in_command, in_scripts = mentioned_names(check.command), mentioned_names(scripts_text)
         for path in added:
             new = _first_new_part(self.runs.base_files, path)
-            in_directory = os.path.relpath(new, check.dir)
-            if is_named(new, f"{check.command}\n{in_scripts}") or is_named(in_directory, check.command):
+            from_check = os.path.relpath(new, check.dir)
+            if not in_command.isdisjoint((from_check, f"{from_check}/")) or not in_scripts.isdisjoint((new, f"{new}/")):
                 return True
         return False
 
@@ -324,8 +325,3 @@ def _first_new_part(base_files: Root, path: str) -> str:
     with contextlib.suppress(LeavesRoot):  # the base has a link where the work has a directory
         return next((directory for directory in above if not base_files.is_directory(directory)), path)
     return path
-
-
-def is_named(path: str, text: str) -> bool:
-    """Return True if a text contains a path, and not only a longer path that contains it."""
-    return re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}(?![\w-]|\.\w)", text) is not None

@@ -48,7 +48,7 @@ class Judge:
         self._baseline: dict[str, Result] = {}
         self._logs: dict[str, str] = {}
         self._kept_guard: Guard | None = None
-        self._base_runs: dict[str, CheckRun] = {}
+        self._base_runs: dict[tuple[str, frozenset[str]], CheckRun] = {}
         self._used_by: dict[str, CheckRun] = {}
         """For each check, a run on the base that shows what it uses."""
 
@@ -60,6 +60,7 @@ class Judge:
         for edit in graded.edits:
             self._emit(events.ProtectedEdit(**asdict(edit)))
         check_runs = await self._check_runs(base_tree, base_files, graded)
+        check_runs = replace(check_runs, hidden=await self._host.held_out_files(self._request.base))
 
         def is_protected(path: str) -> bool:
             return bool(self._guard(base_files).protects(path)) or (used is not None and used.is_judging(path))
@@ -81,6 +82,15 @@ class Judge:
         )
         verdict = await self._compare_with_control(proof, verdict)
         return replace(verdict, baseline=tuple(self._baseline.values()))
+
+    async def held_out_files(self) -> frozenset[str]:
+        """Return the files of the base that belong to held-out checks alone. Raise BadInput if others need them."""
+        from donewhen.judge.held_out import find_held_out_files  # most contracts have no held-out check
+
+        base_tree = await self._host.store.tree_of(self._request.base)
+        base_files = await self._host.trees.layers.root_of(self._request.base)
+        runs = await self._check_runs(base_tree, base_files, graded_tree.whole_tree(base_tree))
+        return await find_held_out_files(self._contract, runs)
 
     @property
     def _has_protection(self) -> bool:

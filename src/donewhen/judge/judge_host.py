@@ -26,10 +26,20 @@ class JudgeHost(Protocol):
     @property
     def probe(self) -> SandboxProbe: ...
     def tree(
-        self, kind: str, commit: str, candidate: str = "", unguarded_setup: bool = False
+        self,
+        kind: str,
+        commit: str,
+        candidate: str = "",
+        hidden: frozenset[str] | None = None,
+        unguarded_setup: bool = False,
     ) -> AbstractAsyncContextManager[Tree]: ...
     def sandbox_of(self, tree: "SandboxTree") -> "Sandbox": ...
-    async def tree_layers(self, commit: str, candidate: str = "", unguarded_setup: bool = False) -> TreeLayers: ...
+    async def tree_layers(
+        self, commit: str, candidate: str = "", hidden: frozenset[str] = frozenset(), unguarded_setup: bool = False
+    ) -> TreeLayers: ...
+    async def held_out_files(self, base: str) -> frozenset[str]:
+        """Return the files that only held-out checks may see."""
+        ...
 
 
 @frozen(kw_only=True)

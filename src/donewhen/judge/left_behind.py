@@ -1,8 +1,8 @@
 """What a check may not leave outside of the tree: in the shared directories, and in its private home. Pure.
 
-A check may have several stages, and code of the candidate runs in one of them: `pytest && lint`. Shares and the home are
-writable, because many tools need that. So a stage could replace the linter in a share, or leave settings in the home
-that the next stage reads. `seal` has the rules for the tree itself.
+A check may have several stages, and code of the candidate runs in one of them: `pytest && lint`. Shares and the home
+are writable, because many tools need that. So a stage could replace the linter in a share, or leave settings in the
+home that the next stage reads. `seal` has the rules for the tree itself.
 
 Caches may be written. Everything else is forbidden, unless the run on the base writes it too; `evidence` makes that
 comparison. So a line names a package or a settings file, and not each file: names of files differ from run to run.
@@ -19,9 +19,7 @@ SHARE_CACHES = frozenset({".cache", ".vite", ".vite-temp", ".vitest", ".tmp", ".
 """Directories in which tools keep their own data, inside of an installation."""
 HISTORY = re.compile(r"\.[\w.-]*(?:history|hist|hsts|sentinel|\.log|\.lock|\.pid)|\.rnd|\.v8flags\.[^/]*|\.babel\.json")
 """Files at the top of the home that no tool takes for settings."""
-CONFIG_DATA = frozenset(
-    {"chromium", "configstore", "dconf", "google-chrome", "google-chrome-for-testing", "jgit", "matplotlib", "nextjs-nodejs"}
-)  # fmt: skip
+CONFIG_DATA = frozenset({"chromium", "configstore", "dconf", "google-chrome", "jgit", "matplotlib", "nextjs-nodejs"})
 """Directories of ~/.config that hold data. The telemetry of go is there too."""
 LOADED = re.compile(
     r"\.(?:py|pyc|pyo|pth|so|dylib|node|[cm]?js|[cm]?ts|jsx|tsx|rb|pl|pm|php|phar|jar|class|lua|sh|bash|exe|dll|wasm)$"
@@ -32,7 +30,7 @@ SETTINGS = re.compile(
     re.IGNORECASE,
 )
 """Names of settings inside of the directories of tools, such as ~/.cargo/config.toml."""
-VERSION = re.compile(r"-\d[^/]*(?=\.(?:dist-info|egg-info|data)$)")
+INSTALLED = (".dist-info", ".egg-info", ".data")
 
 
 def forbidden_in_share(share: str, files: Files) -> Iterator[str]:
@@ -50,9 +48,14 @@ def _installed_part(parts: list[str]) -> str:
     """Return the package that a file belongs to, without its version; the file itself outside of a package."""
     for at, part in enumerate(parts[:-1]):
         if part in ("site-packages", "dist-packages"):
-            return VERSION.sub("", "/".join(parts[: at + 2]))
+            return "/".join((*parts[: at + 1], _without_version(parts[at + 1])))
     depth = 2 if parts[0].startswith("@") or parts[0] in ("bin", ".bin", "Scripts") else 1
     return "/".join(parts[:depth] if parts[0] not in ("lib", "lib64") else parts[:3])
+
+
+def _without_version(name: str) -> str:
+    package, dot, kind = name.rpartition(".")
+    return f"{package.partition('-')[0]}{dot}{kind}" if f"{dot}{kind}" in INSTALLED else name
 
 
 def forbidden_in_home(files: Files, above_tree: str) -> Iterator[str]:

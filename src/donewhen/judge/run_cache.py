@@ -37,7 +37,7 @@ class RunCache:
             return None
         try:
             known: dict[str, Any] = json.loads((self._directory / key).read_text())
-            lists = ("touched", "expected", "bytecode", "data_written", "caught", "not_caught")
+            lists = ("touched", "expected", "bytecode", "data_written", "caught", "not_caught", "chosen")
             known |= {name: tuple(known[name]) for name in lists}
             facts: dict[str, Any] = {
                 **known,

@@ -19,7 +19,7 @@ from donewhen.judge.contract import Check
 from donewhen.judge.defences import Defences
 from donewhen.judge.judge_host import JudgeEnvironment, JudgeHost
 from donewhen.judge.output_tail import redacted, tail_of
-from donewhen.judge.started import started_programs
+from donewhen.judge.started import chosen_files, started_programs
 from donewhen.judge.used_paths import used_paths
 from donewhen.readers.result import RunnerReport
 from donewhen.records import frozen
@@ -101,6 +101,10 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
     )
     finished = await host.sandbox_of(sandbox_tree).run(command, stdout=see)
     observed, has = finished.observed, _exists_in(mode.base_files)
+
+    def is_file(path: str) -> bool:
+        return has(path) == "file"
+
     left = await _left_outside(host, tree, observed) if mode.seals_outside else ()
     written = await host.trees.written(tree)
     found = runners.read(
@@ -128,7 +132,8 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         touched=(*sealed.lines, *left),
         bytecode=sealed.bytecode,
         data_written=sealed.data,
-        started=observed and started_programs(observed, sandbox_tree.root, lambda path: has(path) == "file"),
+        started=observed and started_programs(observed, sandbox_tree.root, is_file),
+        chosen=chosen_files(observed, sandbox_tree.root, is_file) if observed and mode.observe == "lookups" else (),
         all_started=observed is not None and observed.is_complete,
         used=observed and used_paths(observed, sandbox_tree.root, lambda path: bool(has(path))),
         caught=caught,
@@ -140,7 +145,7 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
 async def _left_outside(host: JudgeHost, tree: Tree, observed: "Observed | None") -> tuple[str, ...]:
     """Return one line for each forbidden write in the shares and in the home of a run."""
     shares = await host.trees.written_to_shares(tree)
-    home = observed.home if observed is not None else {}
+    home = observed.home if observed is not None else dict[str, int]()
     if not shares and not home:
         return ()
     from donewhen.judge.left_behind import forbidden_in_home, forbidden_in_share  # most runs leave nothing there

@@ -8,18 +8,19 @@ What the work is, is decided by a verb or a session and not here.
 """
 
 import contextlib
+import json
 import os
 import re
 import stat
 import time
 from collections.abc import AsyncGenerator
-from dataclasses import field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.judge.contract import Contract
-from donewhen.judge.run_cache import forget_old_runs
+from donewhen.judge.run_cache import forget_old_runs, key_of
 from donewhen.records import frozen
 from donewhen.session.settings import settings as settings_module
 from donewhen.session.settings.contract_file import contract_in, without_held_out
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TIDY_SECS = 86_400
+HELD_OUT_VERSION = 1
+"""Version of the rules that find the files of held-out checks. A change of this number makes all results unknown."""
 
 
 @frozen
@@ -63,18 +66,26 @@ class Workplace:
 
     @contextlib.asynccontextmanager
     async def tree(
-        self, kind: str, commit: str, candidate: str = "", unguarded_setup: bool = False
+        self,
+        kind: str,
+        commit: str,
+        candidate: str = "",
+        hidden: frozenset[str] | None = None,
+        unguarded_setup: bool = False,
     ) -> AsyncGenerator[Tree]:
         """Provide a tree over a commit with everything that `[workspace]` asks for.
 
-        With a candidate, the files are those of that tree id. The tree is removed at the end, except a maker tree with
-        unsaved work. With `unguarded_setup`, which only tests ask for, setup commands see the whole candidate.
+        With a candidate, the files are those of that tree id. `hidden` are the files that it does not have; None for
+        those that only held-out checks may see. The tree is removed at the end, except a maker tree with unsaved work.
+        With `unguarded_setup`, which only tests ask for, setup commands see the whole candidate.
         """
+        if hidden is None:
+            hidden = await self.held_out_files(commit)
         if self.has_held_out_checks:
-            # Held-out checks must be invisible to all commands that run here: those of the maker and those of a check.
-            candidate = await self._without_held_out(candidate) if candidate else ""
-            commit = await self.maker_base(commit)
-        tree = await self.trees.make(kind, commit, await self.tree_layers(commit, candidate, unguarded_setup))
+            # The texts of held-out checks are invisible to all commands: those of the maker and those of a check.
+            candidate = await self._without_held_out(candidate, hidden) if candidate else ""
+            commit = await self._shown_commit(commit, hidden)
+        tree = await self.trees.make(kind, commit, await self.tree_layers(commit, candidate, hidden, unguarded_setup))
         try:
             yield tree
         finally:
@@ -94,28 +105,48 @@ class Workplace:
 
         return TreeSandbox(self.launcher, self.probe, tree, sandbox_config(self.settings, in_setup))
 
-    async def maker_base(self, commit: str) -> str:
-        """Return the commit that a maker starts from: this one, or a copy that does not reveal held-out checks."""
+    async def held_out_files(self, base: str) -> frozenset[str]:
+        """Return the files of a base that only held-out checks may see. They must have been found before."""
         if not self.has_held_out_checks:
-            return commit
+            return frozenset()
+        kept = await self.kept_held_out_files(base)
+        try:
+            return frozenset(json.loads(kept.read_text()))
+        except (OSError, ValueError) as error:
+            raise MachineryBroke(f"the files of the held-out checks are not known: {error}") from error
+
+    async def kept_held_out_files(self, base: str) -> Path:
+        """Return the file that keeps which files only held-out checks may see. `check.held_out_files` writes it."""
+        facts = (await self.store.tree_of(base), asdict(contract_in(self.settings)), self.probe.level.value)
+        return self.trees.directory / "held-out" / key_of(HELD_OUT_VERSION, *facts)
+
+    async def maker_base(self, base: str) -> str:
+        """Return the commit that a maker starts from: this one, or a copy that does not reveal held-out checks."""
+        return await self._shown_commit(base, await self.held_out_files(base)) if self.has_held_out_checks else base
+
+    async def _shown_commit(self, commit: str, hidden: frozenset[str]) -> str:
         tree = await self.store.tree_of(commit)
-        shown = await self._without_held_out(tree)
+        shown = await self._without_held_out(tree, hidden)
         return commit if shown == tree else await edit_tree.commit_like(self.store.bare, commit, shown)
 
-    async def as_shown(self, tree: str) -> str:
-        """Return a tree as a maker may see it: without anything that reveals held-out checks."""
-        return await self._without_held_out(tree) if self.has_held_out_checks else tree
+    async def as_shown(self, tree: str, base: str) -> str:
+        """Return a tree over a base as a maker may see it: without anything that reveals held-out checks."""
+        if not self.has_held_out_checks:
+            return tree
+        return await self._without_held_out(tree, await self.held_out_files(base))
 
     async def candidate_of(self, made: str, base: str) -> str:
         """Return what a maker made as a tree over the real base. What was hidden from the maker is there again."""
         shown = await self.maker_base(base)
         if shown == base:
             return made
+        hidden = await self.held_out_files(base)
         changes = await self.store.diff(await self.store.tree_of(shown), made)
-        entries = {raw(change.path): change.new for change in changes}
+        entries = {raw(change.path): change.new for change in changes if not _is_in_the_way(change.path, hidden)}
         return await edit_tree.with_changes(self.store.bare, await self.store.tree_of(base), entries)
 
-    async def _without_held_out(self, tree: str) -> str:
+    async def _without_held_out(self, tree: str, hidden: frozenset[str]) -> str:
+        entries: dict[bytes, TreeEntry | None] = {raw(path): None for path in hidden}
         for file in (self.settings.file, *self.settings.also):
             if file is None or not file.is_relative_to(self.repo.root):
                 continue
@@ -123,16 +154,18 @@ class Workplace:
             found = await edit_tree.file_in(self.store.bare, tree, path)
             if found is not None:
                 blob = self.store.bare.write("blob", without_held_out(found[1]))
-                tree = await edit_tree.with_changes(self.store.bare, tree, {raw(path): TreeEntry(found[0].mode, blob)})
-        return tree
+                entries[raw(path)] = TreeEntry(found[0].mode, blob)
+        return await edit_tree.with_changes(self.store.bare, tree, entries) if entries else tree
 
     @property
     def has_held_out_checks(self) -> bool:
         """True if there is a check that the maker must never see."""
         return any(entry["held_out"] for entry in self.settings.tables("check"))
 
-    async def tree_layers(self, commit: str, candidate: str = "", unguarded_setup: bool = False) -> TreeLayers:
-        """Return the layers below a tree of a commit, or of a candidate over it."""
+    async def tree_layers(
+        self, commit: str, candidate: str = "", hidden: frozenset[str] = frozenset(), unguarded_setup: bool = False
+    ) -> TreeLayers:
+        """Return the layers below a tree of a commit, or of a candidate over it. Setup commands do not see `hidden`."""
         alone = self.has_held_out_checks or self.settings.text("workspace", "history") == "none"
         history: History = "none" if alone else "base"
         bare = TreeLayers(history=history, share=self.settings.texts("workspace", "share"), candidate=candidate)
@@ -143,7 +176,11 @@ class Workplace:
             key, below = setup_key((*commands, candidate), []), bare
         else:
             below = replace(bare, candidate=await self._setup_files(commit, candidate) if candidate else "")
-            key = setup_key(commands, await setup_inputs(self.store, below.candidate or commit))
+            inputs = await setup_inputs(self.store, below.candidate or commit)
+            key = setup_key((*commands, *sorted(hidden)), inputs)
+        if self.has_held_out_checks:
+            commit = await self._shown_commit(commit, hidden)
+            below = replace(below, candidate=below.candidate and await self._without_held_out(below.candidate, hidden))
         layer = await self.trees.layers.setup(
             key, lambda into: self._set_up(commit, below, commands, into, guarded=not unguarded_setup)
         )
@@ -181,6 +218,12 @@ class Workplace:
                 _remove_protected(Root(into), contract_in(self.settings), files)
         finally:
             await self.trees.remove(tree, discard=True)
+
+
+def _is_in_the_way(path: str, hidden: frozenset[str]) -> bool:
+    """Return True if a path is one of these files, or cannot be in the same tree as one of them."""
+    above = {path[:at] for at, letter in enumerate(path) if letter == "/"}
+    return path in hidden or not hidden.isdisjoint(above) or any(one.startswith(f"{path}/") for one in hidden)
 
 
 def _remove_protected(layer: Root, contract: Contract, base_files: Root) -> None:

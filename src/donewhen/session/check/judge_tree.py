@@ -24,7 +24,9 @@ from donewhen.judge.run_cache import RUNS, RunCache
 from donewhen.judge.verdict import CheckStatus, Phase, Verdict
 from donewhen.records import frozen
 from donewhen.session.check import toolchain
+from donewhen.session.check.held_out_files import find_held_out_files
 from donewhen.session.outcome import Outcome
+from donewhen.session.settings.contract_file import contract_in
 from donewhen.session.settings.settings import Settings
 from donewhen.session.workplace import Workplace, sandbox_config
 from donewhen.workspace.beneath import Root
@@ -88,6 +90,7 @@ class TreeToJudge:
 
 async def judge_tree(workplace: Workplace, contract: Contract, tree: TreeToJudge, emit: Emit) -> Verdict:
     environment = judge_environment(workplace, contract)
+    await find_held_out_files(workplace, tree.base, environment)
     if tree.only:
         contract = replace(contract, checks=tuple(check for check in contract.checks if check.name in tree.only))
     case = JudgeRequest(
@@ -102,6 +105,12 @@ async def judge_tree(workplace: Workplace, contract: Contract, tree: TreeToJudge
     )
     runs = RunCache(workplace.trees.directory / RUNS, tree.fresh)
     return await Judge(workplace, contract, case, runs, emit).verdict()
+
+
+async def held_out_files(workplace: Workplace, base: str) -> frozenset[str]:
+    """Find the files of a base that only held-out checks may see. Raise BadInput if something else needs one."""
+    environment = judge_environment(workplace, contract_in(workplace.settings))
+    return await find_held_out_files(workplace, base, environment)
 
 
 def started_event(workplace: Workplace, contract: Contract, base: str) -> SessionStarted:

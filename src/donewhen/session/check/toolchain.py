@@ -36,7 +36,7 @@ async def versions(workplace: Workplace, contract: Contract, environment: JudgeE
         return {}
     from donewhen.workspace.sandbox.sandbox import ShellCommand  # loaded on use: for tools not queried before
 
-    async with workplace.tree("throwaway", workplace.repo.head) as tree:
+    async with workplace.tree("throwaway", workplace.repo.head, hidden=frozenset()) as tree:
         finished = await workplace.sandbox(tree).run(ShellCommand(text=commands, timeout_secs=SECS))
     return _versions_in(finished.stdout.whole())
 

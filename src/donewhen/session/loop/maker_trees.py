@@ -2,6 +2,7 @@
 
 import hashlib
 
+from donewhen.session.check import judge_tree
 from donewhen.session.log.notes import MakerTree
 from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.writer import LogWriter
@@ -26,11 +27,12 @@ async def maker_tree(
     name = state.parts.get(part, "") if part else state.tree
     tree = await orphans.adopt(trees, name) if name else None
     if tree is None:
+        hidden = await judge_tree.held_out_files(workplace, start_record.base)
         base = await workplace.maker_base(start_record.base)
-        tree = await trees.make("maker", base, await workplace.tree_layers(base))
+        tree = await trees.make("maker", base, await workplace.tree_layers(base, hidden=hidden))
         saved = await orphans.saved_tree(trees, name) if name else ""
         if saved or start_tree:
-            await trees.restore(tree, saved or await workplace.as_shown(start_tree))
+            await trees.restore(tree, saved or await workplace.as_shown(start_tree, start_record.base))
         log.write(note=MakerTree(name=tree.facts.name, part=part or None).note())
         if name:
             await workplace.store.release(f"trees/{name}")  # the new tree contains what was saved of the old one

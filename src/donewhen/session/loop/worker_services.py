@@ -123,11 +123,13 @@ class SessionWorkerServices:
 
     async def patch(self, start_tree: str, tree: str) -> str:
         store, workplace = self.store, self.context.workplace
-        diff = await store.patch(await workplace.as_shown(start_tree), await workplace.as_shown(tree), LARGEST_SHOWN)
+        base = self.context.start_record.base
+        before, after = await workplace.as_shown(start_tree, base), await workplace.as_shown(tree, base)
+        diff = await store.patch(before, after, LARGEST_SHOWN)
         return diff.decode("utf-8", "replace")
 
     async def set_files(self, maker: Maker, tree: str) -> None:
-        await maker.restore(await self.context.workplace.as_shown(tree))
+        await maker.restore(await self.context.workplace.as_shown(tree, self.context.start_record.base))
 
     async def combiner(
         self,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.records import frozen
+from donewhen.session.check import judge_tree
 from donewhen.session.log.open_archive import Say
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.workspace.process.command import End, Finished
@@ -38,8 +39,9 @@ async def run(options: SandboxOptions, say: Say, stdout: Write, stderr: Write) -
         if workplace.probe.level is not Level.BUBBLEWRAP:
             name = workplace.probe.level.value
             say(f"note: the isolation level is '{name}'; `donewhen doctor` explains what that costs")
-        commit = await workplace.maker_base(await _base(workplace, options, say))
-        async with workplace.tree("throwaway", commit) as tree:
+        commit = await _base(workplace, options, say)
+        hidden = await judge_tree.held_out_files(workplace, workplace.repo.head if options.dirty else commit)
+        async with workplace.tree("throwaway", commit, hidden=hidden) as tree:
             finished = await workplace.sandbox(tree).run(line, stdout=stdout, stderr=stderr)
         return _exit_code(finished, say)
 

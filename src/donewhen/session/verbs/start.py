@@ -17,6 +17,7 @@ from typing import Any
 from donewhen.errors import BadInput, DonewhenError, MachineryBroke
 from donewhen.events import ContractProposed, Event, GateOpened, SessionStarted, StateChanged
 from donewhen.judge.contract import Contract
+from donewhen.session.check import judge_tree
 from donewhen.session.crew import crew
 from donewhen.session.log.notes import OwnerChanged
 from donewhen.session.log.open_archive import Say, archive_of, local_settings
@@ -35,6 +36,7 @@ from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.storage.archive import Archive
 from donewhen.storage.lease import Lease
 from donewhen.storage.record import Record
+from donewhen.workspace.git.objects import shown
 from donewhen.workspace.state_dir import state_root
 
 
@@ -95,6 +97,9 @@ async def start(options: RunOptions, watch: SessionWatcher) -> SessionResult:
         with contextlib.closing(archive):
             await crew.require_possible(workplace, options.intent, archive)
             base, parent = await _base(workplace, options, watch.say)
+            if hidden := sorted(await judge_tree.held_out_files(workplace, base)):
+                more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
+                watch.say(f"note: only held-out checks see {shown(hidden[0])}{more}")
             start_record = StartRecord(
                 session=new_id(),
                 intent=options.intent,
