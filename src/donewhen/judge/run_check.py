@@ -8,7 +8,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from donewhen.judge.defences import Defences
 from donewhen.judge.judge_host import JudgeEnvironment, JudgeHost
 from donewhen.judge.output_tail import redacted, tail_of
 from donewhen.judge.started import chosen_files, started_programs
+from donewhen.judge.surroundings import PYTHON, REPORTS_INSIDE, report_variables, with_surroundings
 from donewhen.judge.used_paths import used_paths
 from donewhen.readers.result import RunnerReport
 from donewhen.records import frozen
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from donewhen.workspace.process.observed import Observed
     from donewhen.workspace.sandbox.seccomp import ObservedCalls
 
-REPORTS_INSIDE = "/tmp/reports"
 REPORT_BYTES = 64 * 1024 * 1024
 REPORT_FILES = 200
 OUTPUT_BYTES = 4 * 1024 * 1024
@@ -44,11 +44,6 @@ LOG_BYTES = 256 * 1024
 """Bytes kept of the end of the output, for code that reads the failures from it."""
 NOT_STARTED = (126, 127)
 """Exit codes of a shell that could not start the command."""
-NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
-"""With these, no honest run leaves bytecode in the tree.
-
-(A separate bytecode directory would also work, but Python would compile its whole library in every run.)
-"""
 
 
 @frozen(kw_only=True)
@@ -171,7 +166,7 @@ def _exists_in(base_files: Root) -> Callable[[str], str]:
 def _with_mounts(
     tree: SandboxTree, mode: RunMode, variables: Mapping[str, str], reports: Bind, mounts: bool
 ) -> SandboxTree:
-    caches = NO_BYTECODE if mode.defences.caches else {}
+    caches = PYTHON if mode.defences.caches else {}
     path = {"PATH": mode.environment.path} if mode.defences.tools else {}
     binds = (
         [
@@ -181,14 +176,8 @@ def _with_mounts(
         if mounts
         else []
     )
-    passed = mode.environment.passed
-    # Where the user passes the same variable, our value follows the value of the user.
-    added = {name: f"{passed[name]} {value}" if name in passed else value for name, value in variables.items()}
-    return replace(
-        tree,
-        layers=(*tree.layers, *binds, reports),
-        variables={**tree.variables, **caches, **path, **added},
-    )
+    added = report_variables(variables, mode.environment)
+    return with_surroundings(tree, {**caches, **path, **added}, (*binds, reports))
 
 
 def _log(output: Output, secrets: Mapping[str, str]) -> str:

@@ -22,6 +22,7 @@ from donewhen.judge.receipt import contract_from
 from donewhen.judge.verdict import Verdict
 from donewhen.model.interface import ModelWaits
 from donewhen.records import frozen
+from donewhen.session.check.engine_sandbox import engine_sandbox
 from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree
 from donewhen.session.conclude.conclude import Conclusion, Ending, baseline_is_green
 from donewhen.session.log.start_record import StartRecord, is_planned
@@ -269,6 +270,6 @@ async def open_maker(workplace: Workplace, start_record: StartRecord, log: LogWr
     """Provide the session's maker tree: the one that the log names, with its contents, or a new one."""
     tree = await maker_tree(workplace, start_record, log)
     try:
-        yield Maker(workplace.trees, tree, workplace.sandbox(tree))
+        yield Maker(workplace.trees, tree, await engine_sandbox(workplace, tree))
     finally:
         orphans.release(tree)

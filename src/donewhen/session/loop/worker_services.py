@@ -16,6 +16,7 @@ import anyio
 from donewhen.engines.interface import Asker, Note, Notebook, RemainingBudget, RemainingTime
 from donewhen.events import Event
 from donewhen.judge.contract import Contract
+from donewhen.session.check.engine_sandbox import engine_sandbox
 from donewhen.session.check.regression_judge import RegressionJudge, regression_judge
 from donewhen.session.log.writer import LogWriter, StepNotebook
 from donewhen.session.loop.budget import Share
@@ -107,7 +108,8 @@ class SessionWorkerServices:
         )
         is_over = False
         try:
-            yield Maker(self.context.workplace.trees, tree, self.context.workplace.sandbox(tree))
+            workplace = self.context.workplace
+            yield Maker(workplace.trees, tree, await engine_sandbox(workplace, tree))
             is_over = True
         finally:
             if not is_over:

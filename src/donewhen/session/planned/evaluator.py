@@ -22,6 +22,7 @@ from donewhen.judge.contract import Check, Contract
 from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.records import frozen
 from donewhen.session.check import command_policy
+from donewhen.session.check.engine_sandbox import engine_sandbox
 from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree
 from donewhen.session.log import plan_files
 from donewhen.session.log.notes import Judged, Opinion
@@ -261,7 +262,8 @@ def _run_on_copy(context: RoundContext, tree: str) -> RunOnCopy:
 
     async def probe(command: str, timeout_secs: float) -> Finished:
         async with workplace.tree("judge", base, tree) as judged:
-            return await workplace.sandbox(judged).run(ShellCommand(text=command, timeout_secs=timeout_secs))
+            sandbox = await engine_sandbox(workplace, judged)
+            return await sandbox.run(ShellCommand(text=command, timeout_secs=timeout_secs))
 
     return probe
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.records import frozen
 from donewhen.session.check import judge_tree
+from donewhen.session.check.engine_sandbox import engine_sandbox
 from donewhen.session.log.open_archive import Say
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.workspace.process.command import End, Finished
@@ -42,7 +43,8 @@ async def run(options: SandboxOptions, say: Say, stdout: Write, stderr: Write) -
         commit = await _base(workplace, options, say)
         hidden = await judge_tree.held_out_files(workplace, workplace.repo.head if options.dirty else commit)
         async with workplace.tree("throwaway", commit, hidden=hidden) as tree:
-            finished = await workplace.sandbox(tree).run(line, stdout=stdout, stderr=stderr)
+            sandbox = await engine_sandbox(workplace, tree)
+            finished = await sandbox.run(line, stdout=stdout, stderr=stderr)
         return _exit_code(finished, say)
 
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 # Imported on use, because only some sandboxes need them: `relay`, `landlock`, `seccomp`.
 
+OF_A_GUEST = ("PATH", "PYTHONNOUSERSITE")
+"""A guest program is found and started with its own values of these variables, not with those of a tree."""
+
 
 @frozen
 class SandboxTree:
@@ -100,7 +103,8 @@ class TreeSandbox:
         if self._probe.level is not Level.BUBBLEWRAP:
             raise MachineryBroke("an agent can be confined only by bubblewrap, which does not work on this machine")
         layers = (self._add_layer(guest.beneath, layer) for layer in self._tree.layers)
-        place = replace(self._tree, layers=(*layers, *guest.binds))
+        variables = {name: value for name, value in self._tree.variables.items() if name not in OF_A_GUEST}
+        place = replace(self._tree, layers=(*layers, *guest.binds), variables=variables)
         return TreeSandbox(self._launcher, self._probe, place, replace(self._config, network=False), guest)
 
     def _add_layer(self, beneath: str, layer: view.Bind | view.Overlay) -> view.Bind | view.Overlay:
