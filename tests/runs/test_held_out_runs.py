@@ -1,6 +1,7 @@
 """Whole runs with a held-out check that has files: neither they nor its name nor its command reach an engine."""
 
 import json
+import subprocess
 from pathlib import Path
 from textwrap import dedent as text
 
@@ -28,6 +29,14 @@ LOOK = (
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
     return scene(tmp_path / "repo", FILES)
+
+
+def test_the_same_words_find_everything_in_the_repository_itself(repo: Path) -> None:
+    looks = LOOK.partition(" env;")[0]
+    found = subprocess.run(["sh", "-c", looks], cwd=repo, capture_output=True, check=False).stdout.decode(
+        errors="replace"
+    )
+    assert [secret for secret in SECRETS if secret not in found] == []
 
 
 def require_untold(told: str) -> None:

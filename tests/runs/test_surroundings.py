@@ -16,7 +16,9 @@ LOOKS = {
     "limits": "ulimit -a; umask; id; ps -e 2>/dev/null | wc -l",
 }
 """What a program can see of its surroundings."""
-DIFFERENT = re.compile(r"^(DONEWHEN_TREE|DONEWHEN_PORT_BASE)=.*$|\w{3} +\d+ +(?:\d\d:\d\d|\d{4})|(?<=/trees/)\w{8}", re.MULTILINE)
+DIFFERENT = re.compile(
+    r"^(DONEWHEN_TREE|DONEWHEN_PORT_BASE)=.*$|\w{3} +\d+ +(?:\d\d:\d\d|\d{4})|(?<=/trees/)\w{8}", re.MULTILINE
+)
 """Every tree has its own name and ports, and every directory its own time."""
 
 
