@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
-from donewhen.records import Reader, Stored, WrongShape, plain, reader
+from donewhen.event_records import Amendment, CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts
+from donewhen.records import Reader, WrongShape, plain, reader
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -128,58 +129,6 @@ def preview(text: str) -> str:
     return data[: PREVIEW_BYTES - len("…".encode())].decode("utf-8", "ignore") + "…"
 
 
-# Records inside events.
-
-
-class CheckResult(Stored):
-    """The result of one check on one tree, without its output."""
-
-    name: str
-    status: str
-    exit_code: int | None = None
-    duration_ms: int = 0
-
-
-class RefusedPath(Stored):
-    """A path because of which work could not be captured."""
-
-    path: str
-    reason: str
-
-
-class TestCounts(Stored):
-    """The test counts that a runner reported."""
-
-    __test__ = False  # pytest would collect the class otherwise
-
-    collected: int = 0
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-
-
-class GateReason(Stored):
-    """Why the gate did not accept the patch of a subtask."""
-
-    OPTIONAL = frozenset({"words", "path", "symbol", "check"})
-    code: str
-    words: str | None = None
-    path: str | None = None
-    symbol: str | None = None
-    check: str | None = None
-
-
-class RejectionCause(Stored):
-    """Why one subtask was left out of a union."""
-
-    culprit: str
-    partner: str | None
-    reason: str
-    check: str | None
-    common: tuple[str, ...]
-    detail: str
-
-
 # Session life cycle.
 
 
@@ -226,6 +175,8 @@ class Landed(Event):
     branch: str
     commit: str
     note: str = ""
+    amended: bool = False
+    """True for the second commit of a verified session: its left-out edits, which a person approved afterwards."""
 
 
 class Error(Event):
@@ -481,6 +432,12 @@ class GateOpened(Event):
     id: str
     reason: str = ""
     detail: str = ""
+    amendment: Amendment | None = None
+    """What the person decides on, if it is about edits of protected paths."""
+    optional: bool = False
+    """True if nothing waits for the decision: the session has ended without it."""
+    expires_at: str | None = None
+    """Until when an optional decision can be made."""
 
 
 class GateDecided(Event):

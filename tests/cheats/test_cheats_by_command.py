@@ -45,7 +45,7 @@ def test_a_changed_contract_is_reported_to_the_person(workspace: CheatWorkspace)
     (cheat,) = [one for one in OUTSIDE if one.says == "the contract asks for less"]
     answer = donewhen("check", cwd=workspace.cheated(cheat))
     assert "note: the contract is read from the working tree; donewhen.toml is different in HEAD" in answer.err
-    assert "not graded: donewhen.toml modified" in answer.out
+    assert "Not graded (restored from the base): donewhen.toml modified" in answer.out
 
 
 def test_every_cheat_that_is_run_by_command_is_in_the_catalogue() -> None:

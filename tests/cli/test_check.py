@@ -83,7 +83,7 @@ def test_edits_to_protected_paths_are_listed_and_not_graded(tmp_path: Path) -> N
     write(repo, {"tests/test_calc.py": "def test_zero():\n    pass\n\n\ndef test_sum():\n    pass\n"})
     answer = check(repo)
     assert answer.code == 1
-    assert "not graded: tests/test_calc.py modified" in answer.out
+    assert "Not graded (restored from the base): tests/test_calc.py modified" in answer.out
 
 
 @pytest.mark.promise("command.check.as-is")
@@ -109,7 +109,7 @@ def test_an_editable_path_is_not_protected(tmp_path: Path) -> None:
     write(repo, {"tests/test_calc.py": "def test_zero():\n    pass\n\n\ndef test_sum():\n    pass\n"})
     answer = check(repo)
     assert answer.code == 0
-    assert "not graded" not in answer.out
+    assert "Not graded" not in answer.out
 
 
 def test_an_explicit_glob_protects_new_files_too(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_an_explicit_glob_protects_new_files_too(tmp_path: Path) -> None:
     write(repo, {"data/new.txt": ""})
     answer = check(repo)
     assert answer.code == 1
-    assert "not graded: data/new.txt added" in answer.out
+    assert "Not graded (restored from the base): data/new.txt added" in answer.out
 
 
 @pytest.mark.promise("command.check.json")

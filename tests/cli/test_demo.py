@@ -17,7 +17,7 @@ def test_the_demo_ends_verified_refuses_cheats_and_confines_a_command() -> None:
     shown = subprocess.run([DEMO], capture_output=True, text=True, check=False)
     assert (shown.returncode, shown.stderr) == (0, ""), shown
     run, judge, wall = shown.stdout.partition("add() is wrong")[0], *tables(shown.stdout)
-    assert "not graded: test_slug.py" in run
+    assert "Not graded (restored from the base): test_slug.py" in run
     assert "verified: every check passed" in run
     assert [line[52:].split()[:2] for line in judge] == [*([["yes", "no"]] * 4), ["yes", "yes"]]
     assert "held-out is fail" in judge[3]

@@ -23,7 +23,8 @@ from donewhen.cli.views.live_rows import MOST_ROWS, rows
 from donewhen.cli.views.live_state import LiveState
 from donewhen.cli.views.session_audience import PlainLines
 from donewhen.cli.views.subtask_states import SubtaskStates
-from donewhen.events import Event, GateReason, RejectionCause
+from donewhen.event_records import GateReason, RejectionCause
+from donewhen.events import Event
 from donewhen.storage.record import Record
 from program import donewhen
 from runs.scenes import run, say, scene, script, write

@@ -28,7 +28,7 @@ def test_file_names_cannot_send_control_sequences_to_a_terminal(root: Path) -> N
     commit(root)
     write(root, {name: "def test_a(): assert 1\n"})
     shown = on_a_terminal("check", cwd=root)
-    assert r"not graded: tests/test_\x1b]0;pwned\x07\x1b[2J\u202e.py modified" in shown
+    assert r"Not graded (restored from the base): tests/test_\x1b]0;pwned\x07\x1b[2J\u202e.py modified" in shown
     assert obeyed(shown) == set()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from program import PROGRAM
-from runs.scenes import EXPECTED, RIGHT, WRONG, Step, call, run, run_json, run_verb, say, scene, script, write
+from runs.scenes import CHECK, EXPECTED, RIGHT, WRONG, Step, call, run, run_json, run_verb, say, scene, script, write
 
 SHOWN = ("type", "tool", "ok", "status", "phase", "outcome", "iterations", "n", "max", "tree", "preview", "text", "to",
          "gate", "decision", "answer", "results")  # fmt: skip
@@ -98,6 +98,17 @@ def test_an_approved_or_cancelled_amendment_replays_the_same(tmp_path: Path) -> 
     assert_plays_again(repo, approved)
     assert run_verb(repo, "cancel", left).code == 0
     assert_plays_again(repo, left, code=130)
+
+
+def test_left_out_edits_are_offered_in_a_replay_but_their_approval_is_not_repeated(tmp_path: Path) -> None:
+    contract = f'[contract]\nprotect = ["kept.txt"]\n\n{CHECK}'
+    repo = scene(tmp_path / "repo", {"donewhen.toml": contract, "kept.txt": "k\n"})
+    session = run(repo, [write("kept.txt", "k\nmore\n"), *RIGHT]).session
+    assert_plays_again(repo, session)
+    assert run_verb(repo, "approve", session).code == 0
+    replayed = run_json(repo, "replay", session, "--json")
+    assert (replayed.code, replayed.last["type"]) == (0, "session_finished")
+    assert (len(replayed.of("gate_opened")), replayed.of("gate_decided")) == (1, [])
 
 
 def test_a_question_answered_after_a_crash_replays_the_same(repo: Path) -> None:

@@ -215,7 +215,7 @@ def test_the_demo_ends_with_a_verified_branch_after_a_mistake_and_a_cheat(repo: 
     answer = run_verb(repo, "demo")
     assert answer.code == 0, answer.err
     assert "scripted" in answer.out
-    assert "not graded: test_slug.py" in answer.out
+    assert "Not graded (restored from the base): test_slug.py" in answer.out
     assert "verified" in answer.out
     place = next(line.removeprefix("$ cd ") for line in answer.out.splitlines() if line.startswith("$ cd "))
     branch = git(Path(place), "branch", "--list", "donewhen/*").strip()

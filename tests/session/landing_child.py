@@ -10,15 +10,16 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
 import anyio
 from landing_scenes import DIGEST, WORK, Rejudging, tree_with
 
-from donewhen.session.conclude.land import LandingPlan, discard, land_apply, land_branch, land_onto
+from donewhen.session.conclude.land import LandingPlan, branch_name, discard, land_apply, land_branch, land_onto
 from donewhen.session.workplace import Workplace, open_workplace
+from donewhen.workspace.git.landing.branches import tip
 
 DIRECTORIES = {
     "os.rename": (2, 3), "os.link": (2, 3), "os.remove": (1,), "os.mkdir": (2,), "os.rmdir": (1,), "os.chmod": (2,),
@@ -33,12 +34,22 @@ async def onto_main(place: Workplace, plan: LandingPlan) -> object:
     return await land_onto(place, plan, "main", again.judge, again.write_receipt)
 
 
+async def second_commit(place: Workplace, plan: LandingPlan) -> object:
+    """Land left-out edits on top of the work, which is landed at the commit of the branch `first`."""
+    first = tip(place.repo, "first") or ""
+    tree = await tree_with(place, {**WORK, b"edited": b"e\n"}, plan.base)
+    at = "2025-06-08T08:09:10+00:00"
+    amended = replace(plan, tree=tree, parent=first, at=at, amended=True, only_on=first)
+    again = Rejudging()
+    return await land_onto(place, amended, branch_name(plan.session), again.judge, again.write_receipt)
+
+
 async def throw_away(place: Workplace, plan: LandingPlan) -> object:
     return await discard(place, plan.session)
 
 
 OPERATIONS: dict[str, Operation] = {
-    "branch": land_branch, "apply": land_apply, "onto": onto_main, "discard": throw_away,
+    "branch": land_branch, "apply": land_apply, "onto": onto_main, "amend": second_commit, "discard": throw_away,
 }  # fmt: skip
 
 

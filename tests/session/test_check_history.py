@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from donewhen.events import BaselineCompleted, CheckResult
+from donewhen.event_records import CheckResult
+from donewhen.events import BaselineCompleted
 from donewhen.judge.contract import Check, Contract
 from donewhen.session.log.notes import Baseline, Judged, ShownHint
 from donewhen.session.log.state import Round, SessionState

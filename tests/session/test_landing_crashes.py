@@ -13,7 +13,7 @@ import pytest
 from landing_child import OPERATIONS, Reaper, Stopped, plan_from_tag, stop
 from landing_scenes import BASE, is_sound
 
-from donewhen.session.conclude.land import Landing, LandingPlan
+from donewhen.session.conclude.land import Landing, LandingPlan, branch_name
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.workspace.files import remove_tree
 from repositories import commit, git, repository, try_git, write
@@ -22,7 +22,7 @@ from tiers import SPARSE
 pytestmark = pytest.mark.anyio
 
 CHILD = Path(__file__).with_name("landing_child.py")
-FEWEST = {"branch": 15, "apply": 30, "onto": 30, "discard": 6}
+FEWEST = {"branch": 15, "apply": 30, "onto": 30, "amend": 15, "discard": 6}
 REALLY_KILLED = 6
 AGAIN = 3
 """At every so many points the second attempt stops early too."""
@@ -88,9 +88,12 @@ class Scene:
 
 async def prepared(operation: str, place: Workplace, kept: Path) -> Scene:
     plan = await plan_from_tag(place)
-    if operation == "discard":
+    if operation in ("discard", "amend"):
         await OPERATIONS["branch"](place, plan)
+    if operation == "discard":
         git(place.repo.root, "pack-refs", "--all")
+    if operation == "amend":
+        git(place.repo.root, "branch", "first", branch_name(plan.session))
     return Scene(operation, place, plan, kept)
 
 

@@ -30,7 +30,7 @@ from donewhen.engines.planned.notes import (
 )
 from donewhen.engines.planned.plan import Plan, PlanItem
 from donewhen.engines.planned.tracker import ItemUpdate
-from donewhen.events import CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts
+from donewhen.event_records import CheckResult, GateReason, RefusedPath, RejectionCause, TestCounts
 from donewhen.model.interface import Bill, Call, ModelFailed, Reply, Usage
 from donewhen.records import Stored, WrongShape
 from donewhen.session.log.notes import Attempted, Judged, ProposalNote, SessionNote, ShownHint

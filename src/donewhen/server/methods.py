@@ -18,12 +18,13 @@ from donewhen.errors import BadInput, MachineryBroke
 from donewhen.events import Emit
 from donewhen.records import plain
 from donewhen.session.log.open_archive import Say, any_archive, silent
-from donewhen.session.log.state import Round, SessionState, replay_log
+from donewhen.session.log.state import LEFT_OUT_ID, Gate, LeftOutEdits, Round, SessionState, replay_log
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome, SessionResult
-from donewhen.session.person import control_socket
+from donewhen.session.person import control_socket, left_out
 from donewhen.session.person.gates import GateDecision, GateKind
 from donewhen.session.verbs import offline
+from donewhen.session.verbs.optional import open_decisions
 from donewhen.storage.archive import Archive
 from donewhen.storage.owner import Owner
 from donewhen.storage.record import Record
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from donewhen.session.conclude.land import Landing, LandingRefused
     from donewhen.session.person.watch import SessionWatcher
     from donewhen.session.settings.run_options import RunOptions
+    from donewhen.session.verbs.amend import Amended
     from donewhen.session.verbs.check import CheckWatcher
     from donewhen.session.verbs.doctor import Diagnosis
     from donewhen.session.verbs.init import InitWatcher
@@ -57,7 +59,15 @@ def session_list(repo: str = "", limit: int = 0, say: Say = silent) -> list[dict
     """Return all sessions, or those of one repository, newest first."""
     with any_archive(say) as archive:
         rows = archive.sessions(repo or None, limit or None)
-        return [{**asdict(row), "live": _is_live(archive.owner(row.id))} for row in rows]
+        optional = open_decisions(archive, rows, left_out.now())
+        return [
+            {**asdict(row), "live": _is_live(archive.owner(row.id)), "optional": _expiry(optional.get(row.id))}
+            for row in rows
+        ]
+
+
+def _expiry(edits: LeftOutEdits | None) -> dict[str, Any] | None:
+    return {"gate": GateKind.AMENDMENT.value, "expires_at": edits.expires_at} if edits is not None else None
 
 
 def session_newest(verb: str) -> "Chosen":
@@ -109,17 +119,43 @@ def plain_state(state: SessionState) -> dict[str, Any]:
         "refused": plain((last.refused_paths if last else None) or ()),
         "amended": any(
             one.kind == GateKind.AMENDMENT and one.decision == GateDecision.APPROVED for one in state.gates.values()
-        ),
+        )
+        or (state.left_out is not None and state.left_out.intent is not None),
         "iterations": state.iterations,
         "rounds": [_round(one) for one in state.rounds],
         "tokens": state.tokens,
         "usd": state.usd,
         "active_secs": round(state.active_secs, 3),
         "question": {"id": question.id, "prompt": question.prompt} if question else None,
-        "gate": {"id": gate.id, "kind": gate.kind, "reason": gate.reason, "detail": gate.detail} if gate else None,
+        "gate": _gate(gate) if gate else None,
+        "optional": _optional(state.left_out) if state.left_out and not state.discarded else None,
         "landed": state.landed.fields() if state.landed else None,
         "lost_records": state.lost,
         "tree": landing.tree if landing else last.tree if last else None,
+    }
+
+
+def _gate(gate: Gate) -> dict[str, Any]:
+    known = {"id": gate.id, "kind": gate.kind, "reason": gate.reason, "detail": gate.detail}
+    return {**known, "amendment": plain(gate.amendment)}
+
+
+def _optional(edits: LeftOutEdits) -> dict[str, Any]:
+    at = left_out.now()
+    return {
+        "id": LEFT_OUT_ID,
+        "kind": GateKind.AMENDMENT.value,
+        "reason": left_out.REASON,
+        "detail": edits.detail,
+        "amendment": plain(edits.amendment),
+        "expires_at": edits.expires_at,
+        "decision": edits.decision or None,
+        "status": left_out.status_of(edits, at).value,
+        "words": left_out.status_words(edits, at),
+        "red": edits.red or None,
+        "tree": edits.intent.tree if edits.intent else None,
+        "receipt": edits.intent.receipt if edits.intent else None,
+        "landed": edits.landed.fields() if edits.landed else None,
     }
 
 
@@ -166,13 +202,27 @@ def session_answer(session: str, text: str) -> dict[str, Any]:
 
 
 def session_decide(session: str, approved: bool) -> dict[str, Any]:
-    """Approve or deny the pending gate."""
+    """Approve or deny the pending gate, or decide on the edits that a verified session left out."""
     request = {"do": "decide", "approved": approved}
     return _send_or_record(session, request, lambda log: offline.decide(log, approved), "nothing waits for a decision")
 
 
 def session_approve(session: str) -> dict[str, Any]:
     return session_decide(session, True)
+
+
+def session_has_left_out(session: str) -> bool:
+    """Return True if a session that has ended left edits out. `session_amend` approves them."""
+    with any_archive() as archive:
+        state = replay_log(archive.records(archive.find(session)))
+        return state.run_state == "finished" and state.left_out is not None and not state.discarded
+
+
+async def session_amend(session: str, watch: "SessionWatcher") -> "Amended":
+    """Approve the edits that a verified session left out: judge them, and land them as a second commit."""
+    from donewhen.session.verbs.amend import amend
+
+    return await amend(session, watch)
 
 
 def session_deny(session: str) -> dict[str, Any]:
@@ -291,10 +341,10 @@ async def session_replay(session: str, watch: "SessionWatcher") -> SessionResult
     return await replay(session, watch)
 
 
-async def session_diff(session: str) -> bytes:
+async def session_diff(session: str, candidate: bool = False) -> bytes:
     from donewhen.session.verbs.finished import diff
 
-    return await diff(session)
+    return await diff(session, candidate)
 
 
 async def session_land(session: str, onto: str = "") -> "Landing | LandingRefused":
@@ -309,10 +359,10 @@ async def session_discard(session: str) -> str:
     return await discard(session)
 
 
-async def receipt_get(session: str) -> str:
+async def receipt_get(session: str, amended: bool = False) -> str:
     from donewhen.session.verbs.finished import receipt
 
-    return await receipt(session)
+    return await receipt(session, amended)
 
 
 async def agents_list(say: Say = silent) -> list[dict[str, str]]:
@@ -418,7 +468,7 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     function.__name__.replace("_", ".", 1): function
     for function in (
         session_start, session_list, session_get, session_events, session_answer, session_approve, session_deny,
-        session_cancel, session_resume, session_replay, session_land, session_discard, session_diff,
+        session_amend, session_cancel, session_resume, session_replay, session_land, session_discard, session_diff,
         contract_init, contract_check, union_run, receipt_get, receipt_verify,
         agents_list, models_list, doctor_run, sandbox_run, policy_decide, trust_accept,
         memory_list, memory_show, memory_recall, memory_forget, memory_export, memory_import, memory_signature,

@@ -14,6 +14,7 @@ from typing import Literal
 import anyio
 
 from donewhen import events
+from donewhen.event_records import RejectionCause
 from donewhen.events import Emit
 from donewhen.records import frozen
 from donewhen.union.blame import Blame
@@ -46,9 +47,9 @@ class Dropped:
     detail: str
     """One line for people."""
 
-    def as_event(self) -> events.RejectionCause:
+    def as_event(self) -> RejectionCause:
         """Return the cause as an event reports it."""
-        return events.RejectionCause(self.patch, self.partner, self.why, self.check, self.common, self.detail)
+        return RejectionCause(self.patch, self.partner, self.why, self.check, self.common, self.detail)
 
 
 @frozen(kw_only=True)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from donewhen.events import GateReason
+from donewhen.event_records import GateReason
 from donewhen.records import frozen
 from donewhen.workspace.git.objects import shown
 

@@ -13,7 +13,12 @@ from donewhen.server import methods
 def command(session: str, as_json: bool) -> int:
     """Deny what waits for a decision. The session continues, and its outcome is the exit code.
 
+    With the ID of a verified session that left edits out: they stay left out, and the session stays verified.
     Without ID: the newest session of this repository that waits for a decision.
     """
+    has_ended = methods.session_has_left_out(session)
     decided = methods.session_deny(session)
+    if has_ended:
+        click.echo("the edits stay left out", err=as_json)
+        return 0
     return 0 if decided["live"] else continue_session(decided["id"], as_json)

@@ -15,13 +15,15 @@ ESCAPED = "note: control and hidden characters are shown as escapes; to get the 
 
 @click.command("diff")
 @session_argument
-def command(session: str) -> int:
+@click.option("--candidate", is_flag=True, help="All that was made, with the edits that are not graded.")
+def command(session: str, candidate: bool) -> int:
     """The work of a session against its base, as a patch that git can apply.
 
+    A verified session shows what landed. --candidate also shows its edits of protected paths, which are not graded.
     A terminal gets control characters as escapes. A file or a pipe gets the exact patch.
     Without ID: the newest session of this repository that is not discarded.
     """
-    patch = anyio.run(methods.session_diff, session)
+    patch = anyio.run(methods.session_diff, session, candidate)
     if not sys.stdout.isatty():
         sys.stdout.buffer.write(patch)
         return 0

@@ -21,7 +21,9 @@ def command(as_json: bool, limit: int) -> int:
             click.echo(json.dumps(row))
             continue
         state = row["outcome"] or state_of(row)
-        click.echo(one_line(f"{row['id']}  {row['created_at'][:16].replace('T', ' ')}  {state:<17}  {row['title']}"))
+        optional = f"  (left-out edits: donewhen show {row['id']})" if row["optional"] else ""
+        at = row["created_at"][:16].replace("T", " ")
+        click.echo(one_line(f"{row['id']}  {at}  {state:<17}  {row['title']}{optional}"))
     return 0
 
 

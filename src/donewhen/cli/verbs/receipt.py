@@ -3,16 +3,22 @@
 import anyio
 import click
 
+from donewhen.cli.group import say
 from donewhen.cli.session_argument import session_argument
 from donewhen.server import methods
 
 
 @click.command("receipt")
 @session_argument
-def command(session: str) -> int:
+@click.option("--amended", is_flag=True, help="The receipt of the second commit: left-out edits that were approved.")
+def command(session: str, amended: bool) -> int:
     """The receipt of a session on stdout; `donewhen verify` judges it again.
 
+    Left-out edits that were approved afterwards have a receipt of their own; a line on stderr says so.
     Without ID: the newest session of this repository that is verified.
     """
-    click.echo(anyio.run(methods.receipt_get, session), nl=False)
+    click.echo(anyio.run(methods.receipt_get, session, amended), nl=False)
+    optional = methods.session_get(session)["optional"]
+    if not amended and optional and optional["receipt"]:
+        say(f"note: its second commit has a receipt of its own: donewhen receipt {session} --amended")
     return 0

@@ -12,6 +12,7 @@ from donewhen.cli.verbs.list import state_of
 from donewhen.cli.views.ending import EndingFacts, price
 from donewhen.cli.views.subtask_states import AT_WORK, CHECKED, WAITS, SubtaskStates
 from donewhen.engines.spec import EngineKind
+from donewhen.event_records import NOT_GRADED
 from donewhen.model.prices import is_free
 from donewhen.server import methods
 from donewhen.storage.record import Record
@@ -67,6 +68,16 @@ def _plan(records: list[Record], live: bool) -> Iterator[str]:
         yield f"          and {len(subtasks.all) - MOST_SUBTASKS} more"
 
 
+def _optional(session: str, optional: dict[str, Any]) -> Iterator[str]:
+    """Yield the edits that a verified session left out, and what a person decided or may decide about them."""
+    yield f"optional  {optional['kind']}: {optional['reason']}"
+    yield f"          {optional['words']}"
+    if optional["status"] in ("open", "approved"):
+        yield from (f"          {line.expandtabs()}" for line in optional["detail"].splitlines())
+        deny = f"  |  donewhen deny {session}" if optional["status"] == "open" else ""
+        yield f"          donewhen approve {session}{deny}"
+
+
 def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
     yield f"session   {known['id']}{' (running)' if known['live'] else ''}"
     yield f"intent    {known['intent']}"
@@ -98,13 +109,15 @@ def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
     for one in known["refused"]:
         yield f"refused   {one['path']} {one['reason']}; the last work was not judged"
     for path, action, _ in known["edits"]:
-        yield f"edit      {path} ({action}), not graded"
+        yield f"edit      {NOT_GRADED}: {path} ({action})"
     if known["lost_records"]:
         yield f"damaged   {known['lost_records']} records of its log are lost"
     if known["landed"]:
         yield f"landed    {known['landed']['branch']} {known['landed']['commit'][:12]}"
         if known["landed"].get("note"):
             yield f"note      {known['landed']['note']}"
+    if known["optional"]:
+        yield from _optional(known["id"], known["optional"])
     if known["question"]:
         yield f"question  {known['question']['prompt']}"
         yield f"          donewhen answer {known['id']} TEXT"

@@ -1,5 +1,6 @@
 """Final output of a session on the command line: its outcome, and the commands to type next."""
 
+import datetime
 import shlex
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -13,12 +14,15 @@ from donewhen.cli.views.event_lines import MARKS, DecidingEvents, diff_words
 from donewhen.cli.views.subtask_states import APPLIED, SubtaskStates
 from donewhen.engines.spec import EngineKind, is_ours
 from donewhen.errors import DonewhenError
-from donewhen.events import CheckResult, Event
+from donewhen.event_records import CheckResult
+from donewhen.events import Event
 from donewhen.model.prices import is_free
 from donewhen.server import methods
 from donewhen.session.log import handoff
 from donewhen.session.outcome import WORK_ON, Outcome, SessionResult
+from donewhen.session.person import amendment_words
 from donewhen.session.person.gates import DECIDE, GateDecision, GateKind
+from donewhen.session.person.left_out import now
 from donewhen.storage.record import Record
 
 E = TypeVar("E", bound=Event)
@@ -36,6 +40,8 @@ class EndingFacts:
         """Agents and models that may have cost money: external agents, and models that are not known to be free."""
         self.refused = False
         """True if a person denied a gate."""
+        self.left_out: events.GateOpened | None = None
+        """The optional decision on left-out edits, until it is made."""
         self.subtasks = SubtaskStates()
         self._latest: dict[type[Event], Event] = {}
         self._deciding = DecidingEvents()
@@ -48,10 +54,14 @@ class EndingFacts:
         match event:
             case events.QuestionAsked():
                 self.open[event.id] = "question"
+            case events.GateOpened(optional=True):
+                self.left_out = event
             case events.GateOpened():
                 self.open[event.id] = event.gate
             case events.QuestionAnswered() | events.QuestionExpired():
                 self.open.pop(event.id, None)
+            case events.GateDecided() if self.left_out is not None and event.id == self.left_out.id:
+                self.left_out = None
             case events.GateDecided():
                 self.open.pop(event.id, None)
                 self.refused |= event.decision == GateDecision.DENIED
@@ -93,6 +103,18 @@ def show_ending(result: SessionResult, as_json: bool) -> None:
         click.echo(one_line(f"what was tried: {handoff.path(result.session)}"), err=as_json)
     for number, command in enumerate(next_commands(result, facts)):
         click.echo(one_line(f"{'     ' if number else 'next:'} {command}"), err=as_json)
+    for line in _optional_lines(result.session, facts):
+        click.echo(one_line(line), err=as_json)
+
+
+def _optional_lines(session: str, facts: EndingFacts) -> Iterator[str]:
+    """Yield what a person may decide although nothing waits for it."""
+    gate = facts.left_out
+    if gate is None or not gate.expires_at or now() >= datetime.datetime.fromisoformat(gate.expires_at):
+        return
+    yield f"optional until {gate.expires_at}: judge the work with these edits and land them as a second commit, or not"
+    yield f"      donewhen approve {session}"
+    yield f"      donewhen deny {session}"
 
 
 def _records(session: str) -> list[Record]:
@@ -110,6 +132,9 @@ def facts_of(facts: EndingFacts) -> Iterator[str]:
     for one in finished.refused if finished else ():
         yield f"  refused: {short(one.path)} {short(one.reason)}"
     yield from _plan_to_decide(facts)
+    gate = facts.latest(events.GateOpened)
+    if gate is not None and gate.id in facts.open and gate.amendment is not None:
+        yield from (f"  {line}" for line in amendment_words.cost_lines(gate.amendment.tests))
     if missing := _missing_subtasks(facts):
         yield f"  {missing}"
     if diff := facts.latest(events.DiffReady):
@@ -118,6 +143,10 @@ def facts_of(facts: EndingFacts) -> Iterator[str]:
         yield f"  branch {landed.branch} ({landed.commit[:12]})"
         if landed.note:
             yield f"  note: {landed.note}"
+    left_out = facts.left_out.amendment if facts.left_out is not None else None
+    if left_out is not None:
+        lines = amendment_words.edit_lines(left_out.edits, left_out.edit_count)
+        yield from (f"  {short(line)}" for line in lines)
     if spent := facts.latest(events.Spend):
         money = price(amount(spent.usd), facts.is_free)
         rounds = whole(finished.iterations) if finished else 0

@@ -23,6 +23,7 @@ from donewhen.cli.views.plan_lines import (
     union_rejected_lines,
     union_verified_words,
 )
+from donewhen.event_records import NOT_GRADED, TestCounts
 from donewhen.events import Event
 from donewhen.storage.record import Record
 
@@ -120,7 +121,7 @@ def phase_words(phase: str) -> str:
     return "" if phase == "round" else f" ({phase})"
 
 
-def _tests(counts: events.TestCounts | None) -> Iterable[str]:
+def _tests(counts: TestCounts | None) -> Iterable[str]:
     if counts is not None:
         known = {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped}
         yield from (f"{whole(number)} {kind}" for kind, number in known.items() if number)
@@ -141,7 +142,7 @@ def _declined_line(event: events.EngineDeclined) -> str:
 
 def _protected_line(event: events.ProtectedEdit) -> str:
     why = short(event.reason)
-    return f"  not graded: {short(event.path)} ({event.action}{': ' + why if why else ''})"
+    return f"  {NOT_GRADED}: {short(event.path)} ({event.action}{': ' + why if why else ''})"
 
 
 def _checked_line(event: events.CheckCompleted) -> str:
@@ -156,6 +157,11 @@ def _result_line(event: events.ToolResult) -> str:
 def _question_line(event: events.QuestionAsked) -> str:
     """Return a question as a line. Remove the subtask's name from the text, because the line begins with it anyway."""
     return f"question: {short(short(event.prompt).removeprefix(f'[{subtask_of(event)}] '))}"
+
+
+def _gate_line(event: events.GateOpened) -> str:
+    how = f"optional until {event.expires_at}" if event.optional else "waits for a person"
+    return f"{how} ({event.gate}): {short(event.reason)}"
 
 
 def _landed_line(event: events.Landed) -> str:
@@ -189,7 +195,7 @@ _WORDS: dict[type[Event], Callable[[Any], str]] = {
     events.QuestionAsked: _question_line,
     events.QuestionAnswered: lambda event: f"answered: {short(event.answer)}",
     events.QuestionExpired: lambda _: "no answer in time",
-    events.GateOpened: lambda event: f"waits for a person ({event.gate}): {short(event.reason)}",
+    events.GateOpened: _gate_line,
     events.GateDecided: lambda event: f"{event.gate}: {event.decision}",
     events.PlanningStarted: lambda _: "planning",
     events.PlanningCompleted: plan_words,

@@ -166,6 +166,8 @@ class LiveState:
                 self.checks.begin(event, now, self.round.n > 0)
             case events.CheckCompleted():
                 self.round.is_judged |= self.checks.end(event, self.round.n > 0)
+            case events.GateOpened(optional=True):
+                pass  # the session does not wait
             case events.QuestionAsked() | events.GateOpened():
                 self._do(_STATES["waiting"], now)
             case events.QuestionAnswered() | events.QuestionExpired() | events.GateDecided():

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from donewhen import events
 from donewhen.cli.views.event_fields import count_text, mapping, name_of, names, objects, short, whole
+from donewhen.event_records import GateReason, RejectionCause
 
 MOST_LINES = 10
 """Maximum number of list lines of one event."""
@@ -77,7 +78,7 @@ def gated_words(event: events.SubtaskGated) -> str:
     return f"  subtask {name_of(event.id)}: {short(event.status)}{why}"
 
 
-def reason_words(reason: events.GateReason) -> str:
+def reason_words(reason: GateReason) -> str:
     """Return `path: symbol words`."""
     where = ": ".join(filter(None, (short(reason.path), short(reason.symbol))))
     return " ".join(filter(None, (where, short(reason.words) or short(reason.code))))
@@ -100,8 +101,8 @@ def union_rejected_lines(event: events.UnionRejected) -> Iterator[str]:
         yield f"union rejected: {len(causes) - MOST_SUBTASK_LINES} more"
 
 
-def rejection_causes(event: events.UnionRejected, *culprits: str) -> Sequence[events.RejectionCause]:
+def rejection_causes(event: events.UnionRejected, *culprits: str) -> Sequence[RejectionCause]:
     """Return the causes. Logs of the first versions name only the most severe one, for all culprits."""
     return event.causes or [
-        events.RejectionCause(culprit, event.partner, event.reason, None, (), event.detail) for culprit in culprits
+        RejectionCause(culprit, event.partner, event.reason, None, (), event.detail) for culprit in culprits
     ]

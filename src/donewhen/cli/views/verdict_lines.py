@@ -3,6 +3,7 @@
 import click
 
 from donewhen.cli.group import one_line
+from donewhen.event_records import NOT_GRADED
 from donewhen.judge.output_tail import plain
 from donewhen.judge.verdict import CheckStatus, Result, Verdict
 from donewhen.session.check import judge_tree
@@ -26,7 +27,7 @@ def remarks(verdict: Verdict) -> list[str]:
     lines: list[str] = []
     for edit in verdict.edits:
         parts = f" [{', '.join(edit.parts)}]" if edit.parts else ""
-        lines.append(f"not graded: {edit.path} {edit.action}{parts} ({edit.reason})")
+        lines.append(f"{NOT_GRADED}: {edit.path} {edit.action}{parts} ({edit.reason})")
     if verdict.discriminating is False:
         lines.append("not discriminating: the checks are green without these changes as well")
     if verdict.basis:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from donewhen import __version__
-from donewhen.events import CheckResult, Emit, SessionStarted
+from donewhen.event_records import CheckResult
+from donewhen.events import Emit, SessionStarted
 from donewhen.judge import tool_identity
 from donewhen.judge.contract import Contract
 from donewhen.judge.defences import ALL, Defences

@@ -9,15 +9,17 @@ import datetime
 import anyio
 
 from donewhen.errors import DonewhenError
-from donewhen.events import CheckResult, DiffReady, Error, Event, Landed, SessionFinished, StateChanged
+from donewhen.event_records import CheckResult
+from donewhen.events import DiffReady, Error, Event, Landed, SessionFinished, StateChanged
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import Verdict
 from donewhen.session.check import receipts
 from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree, outcome_of, summary
+from donewhen.session.conclude import amendment
 from donewhen.session.conclude import land as landing
 from donewhen.session.log import handoff
-from donewhen.session.log.notes import LandingIntent
-from donewhen.session.log.start_record import StartRecord, is_planned
+from donewhen.session.log.notes import AmendmentIntent, LandingIntent
+from donewhen.session.log.start_record import StartRecord
 from donewhen.session.log.state import Round, SessionState
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.loop.stop_rules import Stop
@@ -25,7 +27,6 @@ from donewhen.session.outcome import OF_STOP, Outcome, SessionResult
 from donewhen.session.person.gates import GateDecision, GateKind, Gates
 from donewhen.session.workplace import Workplace
 from donewhen.storage.lease import LeaseLost
-from donewhen.workspace.git.store.bare import LARGEST_SHOWN
 
 
 class Ending:
@@ -77,6 +78,9 @@ class Ending:
             tree=tree or await self._workplace.store.tree_of(start_record.base),
             refused=(judged.refused_paths or ()) if judged is not None and refused else (),
         )
+        if outcome is Outcome.VERIFIED:
+            offer = await amendment.offer(self._workplace, start_record, state, tree)
+            written += [offer] if offer is not None else []
         moved = [StateChanged(from_=state.run_state, to="finished")] if state.run_state != "finished" else []
         self._log.write(*written, *moved, finished, sync=True)
         if outcome.is_success:
@@ -98,7 +102,7 @@ class Ending:
         return DiffReady(files=size.files, insertions=size.insertions, deletions=size.deletions)
 
 
-def landing_plan(start_record: StartRecord, plan: LandingIntent) -> landing.LandingPlan:
+def landing_plan(start_record: StartRecord, plan: LandingIntent | AmendmentIntent) -> landing.LandingPlan:
     return landing.LandingPlan(
         session=start_record.session,
         intent=start_record.intent,
@@ -134,8 +138,12 @@ class Conclusion:
         judged = state.last_judged
         if judged is not None and judged.green:  # the evaluation did not pass, and no further round followed
             return await self._ending.finish(Outcome.REJECTED, _rejection_reason(state, stop))
-        if judged is not None and judged.edits and (await self._judge_as_is(judged.candidate or "")).green:
-            return await self.decide_amendment()
+        if judged is not None and judged.edits:
+            verdict = await self._judge_as_is(judged.candidate or "")
+            if verdict.green:
+                gate = await amendment.gate(self._workplace, self._start_record, state, verdict)
+                self._gates.open(gate)
+                return await self.decide_amendment()
         outcome = OF_STOP[stop.kind]
         if outcome is Outcome.RED and judged is not None and {one.status for one in judged.failing} == {"flaky"}:
             outcome = Outcome.FLAKY
@@ -173,18 +181,11 @@ class Conclusion:
         return None
 
     async def decide_amendment(self) -> SessionResult:
-        """Let a person decide whether edits of protected paths count, if the work is green only with them."""
-        judged = self._log.state.last_judged
+        """Let a person decide at the open gate whether edits of protected paths count."""
+        judged, kind = self._log.state.last_judged, GateKind.AMENDMENT
         assert judged is not None and judged.candidate is not None  # only judged work has such edits
         candidate = judged.candidate
-        paths = "\n".join(f"{edit.path} ({edit.action}): {edit.reason}" for edit in judged.edits or ())
-        diff = await self._workplace.store.patch(judged.tree or "", candidate, LARGEST_SHOWN)
-        if is_planned(self._start_record.settings):
-            paths = (
-                "No evaluator has looked at this work: an evaluator sees only work that is green without "
-                f"these edits.\n\n{paths}"
-            )
-        decision = await self._gates.ask(GateKind.AMENDMENT, 0, f"{paths}\n\n{diff.decode('utf-8', 'replace')}")
+        decision = await self._gates.ask_again(kind, kind.id(), self._log.state.gates[kind.id()].detail)
         if decision is None:
             return self._ending.wait(reason=GateKind.AMENDMENT.reason)
         if decision is GateDecision.DENIED:

@@ -34,6 +34,8 @@ from donewhen.workspace.git.store import object_mirror
 from donewhen.workspace.git.store.merge_trees import merge
 
 SESSION_TRAILER = "Donewhen-Session"
+AMENDED = "Amended: "
+"""Begins the subject of a commit with left-out edits that a person approved."""
 LONGEST_SUBJECT = 72
 MOST_ROUNDS = 5
 MOST_LOOKED_AT = 1000
@@ -63,6 +65,10 @@ class LandingPlan:
     receipt_digest: str
     at: str
     """ISO time with a time zone."""
+    amended: bool = False
+    """True for verified work with its left-out edits, which a person approved afterwards."""
+    only_on: str = ""
+    """The commit at which the receiving branch must be; empty if it may have moved."""
 
 
 @frozen
@@ -96,7 +102,7 @@ def message(plan: LandingPlan) -> str:
     lines = [_harmless(line) for line in _printable(plan.intent).splitlines()]
     text = "\n".join(lines).strip()
     first, _, rest = text.partition("\n")
-    subject = subject_line(first) or f"The work of session {plan.session}"
+    subject = subject_line(f"{AMENDED if plan.amended else ''}{first}") or f"The work of session {plan.session}"
     body = text if subject.endswith("…") else rest.strip("\n")
     trailers = f"{SESSION_TRAILER}: {plan.session}\n{TRAILER}: {plan.receipt_digest}\n"
     return "\n\n".join(part for part in (subject, body, trailers) if part)
@@ -159,14 +165,29 @@ async def land_branch(workplace: Workplace, plan: LandingPlan) -> Landing:
 async def land_apply(workplace: Workplace, plan: LandingPlan) -> Landing:
     """Land the branch, and update the checkout if it is clean and at the base. Otherwise a note says why not."""
     landing = await land_branch(workplace, plan)
+    before = await _tree_of_head(workplace)
+    if before not in (await workplace.store.tree_of(plan.base), plan.tree):
+        return replace(landing, note=_left(landing, "the files of HEAD are not those that the work started from"))
+    return await _apply(workplace, landing, before, plan.tree)
+
+
+async def apply_amended(workplace: Workplace, landing: Landing, base: str, first: str, second: str) -> Landing:
+    """Update a clean checkout from the tree of the first landing to that of the second. Else a note says why not."""
+    if await _tree_of_head(workplace) not in (await workplace.store.tree_of(base), first, second):
+        return replace(landing, note=_left(landing, "the files of HEAD are not those that the work started from"))
+    return await _apply(workplace, landing, first, second)
+
+
+async def _tree_of_head(workplace: Workplace) -> str:
     store, repo = workplace.store, workplace.repo
     head = refs.follow(refs.read(repo.git, "HEAD"), repo.common)
     await object_mirror.refresh(store.bare, repo)  # the user may have committed a moment ago
-    before = await store.tree_of(head) if head else ""
-    if before not in (await store.tree_of(plan.base), plan.tree):
-        return replace(landing, note=_left(landing, "the files of HEAD are not those that the work started from"))
+    return await store.tree_of(head) if head else ""
+
+
+async def _apply(workplace: Workplace, landing: Landing, before: str, after: str) -> Landing:
     try:
-        await apply_to_checkout(store, repo, before, plan.tree)
+        await apply_to_checkout(workplace.store, workplace.repo, before, after)
     except NotLanded as refusal:
         return replace(landing, note=_left(landing, str(refusal)))
     return replace(landing, applied=True)
@@ -207,18 +228,26 @@ async def _land_on_tip(
     earlier = await _earlier_landing(workplace, plan, before)
     if earlier:
         return Landing(branch, earlier, note=f"{shown(branch)} has this work already")
+    if plan.only_on and before != plan.only_on:
+        return LandingRefused(has_moved(branch, before, plan.only_on))
     if before != plan.parent:
         judged = await _judged_on(workplace, plan, before, branch, rejudge, write_receipt)
         if isinstance(judged, LandingRefused):
             return judged
         plan = judged
     commit = _commit(workplace, plan)
-    await workplace.store.keep(f"sessions/{plan.session}/onto", commit)
+    await workplace.store.keep(f"sessions/{plan.session}/{'amended' if plan.amended else 'onto'}", commit)
     try:
         applied = await _advance(workplace, branch, before, commit)
     except Moved:
         return None
     return Landing(branch, commit, applied)
+
+
+def has_moved(branch: str, there: str | None, expected: str) -> str:
+    """Return why a second commit has no place on a branch."""
+    where = f"is at {there[:12]}" if there else "does not exist"
+    return f"the branch {shown(branch)} {where}, and no longer at the landed commit {expected[:12]}"
 
 
 async def _judged_on(
@@ -331,8 +360,8 @@ async def discard(workplace: Workplace, session: str) -> str:
     lines = [line.split(" ", 1) for line in answer.decode().splitlines()]
     pins = {name.removeprefix(prefix): id for id, name in lines}
     left = ""
-    landed = pins.get("landed")
     there = tip(workplace.repo, branch_name(session))
+    landed = there if there is not None and there == pins.get("amended") else pins.get("landed")
     if landed is not None:
         try:
             remove_branch(workplace.repo, branch_name(session), landed)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from donewhen.engines.interface import NoChange
-from donewhen.events import CheckResult, RefusedPath
+from donewhen.event_records import CheckResult, RefusedPath
 from donewhen.records import Stored
 
 AttemptStop = Literal["done", "turns", "model_failed", "budget", "claim", "waits", "declines", "silence"]
@@ -220,3 +220,23 @@ class LandingIntent(SessionNote):
     receipt: str
     at: str
     results: tuple[CheckResult, ...]
+
+
+class AmendmentIntent(SessionNote):
+    """What will be landed as a second commit: verified work with its left-out edits, approved and judged green."""
+
+    KIND = "amendment"
+    tree: str
+    receipt: str
+    at: str
+    branch: str
+    """Where the first commit is; empty if nothing was landed, and then nothing is landed now."""
+    parent: str
+    """The first commit."""
+
+
+class AmendmentRed(SessionNote):
+    """The work is not green with the left-out edits that a person approved. They stay left out."""
+
+    KIND = "amendment_red"
+    reason: str

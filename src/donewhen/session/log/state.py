@@ -12,9 +12,12 @@ from typing import Any
 
 from donewhen import events
 from donewhen.engines.interface import Note
-from donewhen.events import CheckResult, Event
+from donewhen.event_records import Amendment, CheckResult, TestCounts
+from donewhen.events import Event
 from donewhen.records import frozen
 from donewhen.session.log.notes import (
+    AmendmentIntent,
+    AmendmentRed,
     Attempted,
     Baseline,
     ChangeRequest,
@@ -76,6 +79,26 @@ class Gate:
     reason: str = ""
     detail: str = ""
     """Full text of what the decision is about."""
+    amendment: Amendment | None = None
+    """The edits that it is about, and what they cost."""
+
+
+LEFT_OUT_ID = "amendment-left-out"
+"""The id of the optional decision on edits that were left out."""
+
+
+@dataclass(slots=True)
+class LeftOutEdits:
+    """Edits of protected paths that a verified session left out. A person may approve them. Nothing waits for that."""
+
+    detail: str = ""
+    amendment: Amendment | None = None
+    expires_at: str = ""
+    decision: str = ""
+    red: str = ""
+    """Why the approved edits did not count: what was red."""
+    intent: AmendmentIntent | None = None
+    landed: events.Landed | None = None
 
 
 @dataclass(slots=True)
@@ -111,6 +134,8 @@ class SessionState:
         self.baseline: events.BaselineCompleted | None = None
         self.baseline_note: Baseline | None = None
         """Data about the baseline that only the memory needs."""
+        self.base_tests: dict[str, TestCounts | None] = {}
+        """The test counts of each check on the base, where it was run."""
         self.engine = ""
         self.agent = ""
         """The last agent that worked on the session."""
@@ -136,6 +161,10 @@ class SessionState:
         self.gates: dict[str, Gate] = {}
         self.landing: LandingIntent | None = None
         self.landed: events.Landed | None = None
+        self.landings: list[events.Landed] = []
+        """Every landing of the judged tree, without approved left-out edits."""
+        self.left_out: LeftOutEdits | None = None
+        """Edits that a verified session left out; None if there are none."""
         self.discarded = False
         self.finished: events.SessionFinished | None = None
         """The last `session_finished`; None once the session runs again."""
@@ -234,12 +263,27 @@ class SessionState:
                 self._round(opinion.n).opinion = opinion
             case Baseline.KIND:
                 self.baseline_note = Baseline.load(body)
+            case _:
+                self._fold_end(kind, body)
+
+    def _fold_end(self, kind: str, body: Plain) -> None:
+        match kind:
             case LandingIntent.KIND:
                 self.landing = LandingIntent.load(body)
+            case AmendmentIntent.KIND:
+                self._left_out().intent = AmendmentIntent.load(body)
+            case AmendmentRed.KIND:
+                self._left_out().red = AmendmentRed.load(body).reason
             case Discarded.KIND:
                 self.discarded = True
             case _:
                 pass
+
+    def _left_out(self) -> LeftOutEdits:
+        """Return the left-out edits. If the record of the offer was lost, create them without details."""
+        if self.left_out is None:
+            self.left_out = LeftOutEdits()
+        return self.left_out
 
     def _fold_tree(self, tree: MakerTree) -> None:
         if tree.part is None:
@@ -286,7 +330,9 @@ class SessionState:
             case events.Spend():
                 self.tokens, self.usd = event.tokens, event.usd
             case events.Landed():
-                self.landed = event
+                self._fold_landed(event)
+            case events.CheckCompleted() if event.phase == "baseline" and not event.subtask:
+                self.base_tests[event.name] = event.tests
             case events.Error():
                 self.errors.add(event.kind)
             case events.SessionFinished():
@@ -295,6 +341,14 @@ class SessionState:
                     question.expired |= question.answer is None  # the asker is gone
             case _:
                 self._fold_decision(event)
+
+    def _fold_landed(self, event: events.Landed) -> None:
+        if event.amended:
+            self._left_out().landed = event
+            self.landed = self.landed or event
+        else:
+            self.landed = event
+            self.landings.append(event)
 
     def _fold_decision(self, event: Event) -> None:
         """Fold questions and gates. An answer or decision counts even if the record of its question or gate is lost."""
@@ -305,8 +359,13 @@ class SessionState:
                 self.questions.setdefault(event.id, Question(event.id, "", None)).answer = event.answer
             case events.QuestionExpired():
                 self.questions.setdefault(event.id, Question(event.id, "", None)).expired = True
+            case events.GateOpened() if event.optional:
+                self.left_out = LeftOutEdits(event.detail, event.amendment, event.expires_at or "")
             case events.GateOpened():
-                self.gates[event.id] = Gate(event.id, event.gate, reason=event.reason, detail=event.detail)
+                gate = Gate(event.id, event.gate, reason=event.reason, detail=event.detail, amendment=event.amendment)
+                self.gates[event.id] = gate
+            case events.GateDecided(id=id) if id == LEFT_OUT_ID:
+                self._left_out().decision = event.decision
             case events.GateDecided():
                 self.gates.setdefault(event.id, Gate(event.id, event.gate)).decision = event.decision
             case _:

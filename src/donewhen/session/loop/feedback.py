@@ -5,7 +5,7 @@ A held-out check is reported only as failed, without details.
 
 from collections.abc import Sequence
 
-from donewhen.events import RefusedPath
+from donewhen.event_records import NOT_GRADED, RefusedPath
 from donewhen.judge import output_tail
 from donewhen.judge.contract import Contract
 from donewhen.judge.verdict import CheckStatus, Edit, Result, Verdict
@@ -58,7 +58,5 @@ def _end(text: str) -> str:
 
 
 def _not_graded(edits: Sequence[Edit]) -> str:
-    lines = [
-        ("Not graded: these paths are always restored from the base, whatever you write there. Continue without them.")
-    ]
-    return "\n".join([*lines, *(f"- {edit.path} ({edit.action}): {edit.reason}" for edit in edits)])
+    lines = [f"{NOT_GRADED}: {edit.path} ({edit.action}): {edit.reason}" for edit in edits]
+    return "\n".join([*lines, "This happens whatever you write there. Continue without these edits."])

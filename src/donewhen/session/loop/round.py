@@ -7,7 +7,8 @@ import anyio
 from donewhen.engines.interface import Attempt, Engine, Job, PlanTracker, WorkerServices
 from donewhen.engines.spec import EngineKind
 from donewhen.errors import DonewhenError, NeedsPerson
-from donewhen.events import Error, RefusedPath
+from donewhen.event_records import RefusedPath
+from donewhen.events import Error
 from donewhen.judge.output_tail import redacted
 from donewhen.records import frozen
 from donewhen.session.check.judge_tree import secrets_in

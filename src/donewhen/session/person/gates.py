@@ -106,7 +106,14 @@ class Gates:
         """
         id = kind.id(number)
         if id not in self._log.state.gates:
-            self._log.write(GateOpened(gate=kind, id=id, reason=kind.reason, detail=detail), sync=True)
+            self.open(GateOpened(gate=kind, id=id, reason=kind.reason, detail=detail))
+        return await self.ask_again(kind, id, detail)
+
+    def open(self, gate: GateOpened) -> None:
+        self._log.write(gate, sync=True)
+
+    async def ask_again(self, kind: GateKind, id: str, detail: str) -> GateDecision | None:
+        """Return the new or recorded decision at a gate that is open; None if no person is available."""
         gate = self._log.state.gates[id]
         if not gate.decision and self._person is not None:
             decision = await self._person.decide(kind, detail)

@@ -17,7 +17,8 @@ from donewhen.engines.planned.plan import Plan
 from donewhen.engines.planner import MOST_TURNS, LimitReached, NoAnswer, ask_until_valid
 from donewhen.engines.spec import EngineKind
 from donewhen.engines.typed_reply import InvalidReply
-from donewhen.events import CheckResult, EvaluationCompleted, EvaluationStarted, Event, RevisionStarted
+from donewhen.event_records import CheckResult
+from donewhen.events import EvaluationCompleted, EvaluationStarted, Event, RevisionStarted
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.records import frozen

@@ -10,7 +10,7 @@ from donewhen.engines.planned.plan import Plan
 from donewhen.engines.planned.prompts import EvaluatorInput
 from donewhen.engines.planned.trim_patch import trimmed_patch
 from donewhen.engines.spec import EngineKind
-from donewhen.events import CheckResult
+from donewhen.event_records import NOT_GRADED, CheckResult
 from donewhen.session.log import plan_files
 from donewhen.session.log.notes import Judged
 from donewhen.session.log.state import Round, SessionState
@@ -42,7 +42,7 @@ async def evaluator_input(context: RoundContext, current: Round, results: Sequen
 
 def _warnings(state: SessionState, judged: Judged, plan: Plan, held_out: frozenset[str]) -> Iterator[str]:
     for edit in judged.edits or ():
-        yield f"{edit.path} ({edit.action}) was changed and is not graded: {edit.reason}"
+        yield f"{NOT_GRADED}: {edit.path} ({edit.action}): {edit.reason}"
     yield from judged.notes_without(held_out)
     if judged.discriminating is False:
         yield "no check of the contract is red without the change"

@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from donewhen.events import CheckResult
+from donewhen.event_records import CheckResult
 from donewhen.judge.contract import Contract
 from donewhen.records import frozen
 from donewhen.session.log.state import SessionState

@@ -22,7 +22,7 @@ async def discard(workplace: Workplace, archive: Archive, session: str) -> str:
 async def forget(workplace: Workplace, archive: Archive, session: str) -> None:
     """Remove a session that ended long ago, except its branch and its receipts."""
     await _remove_tree(workplace, archive, session)
-    for kept in ("base", "candidate", "judged", "landed", "onto"):
+    for kept in ("base", "candidate", "judged", "landed", "onto", "amended"):
         await workplace.store.release(f"sessions/{session}/{kept}")
     handoff.remove(session)
     plan_files.remove(session)

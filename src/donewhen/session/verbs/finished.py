@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 
 from donewhen.errors import BadInput
@@ -23,6 +24,7 @@ from donewhen.session.verbs import discard as discarding
 from donewhen.session.verbs import offline
 from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.storage.archive import Archive
+from donewhen.workspace.git.landing.branches import tip
 from donewhen.workspace.trees import orphans
 
 
@@ -50,27 +52,38 @@ async def open_finished(prefix: str) -> AsyncGenerator[FinishedSession]:
             yield FinishedSession(archive, workplace, start_record, state)
 
 
-async def diff(prefix: str) -> bytes:
-    """Return the work of a session so far, as a patch against its base."""
+async def diff(prefix: str, candidate: bool = False) -> bytes:
+    """Return the work of a session so far, as a patch against its base.
+
+    `candidate`: all that was made, with the edits of protected paths that are not graded.
+    """
     async with open_finished(prefix) as found:
-        tree = _newest_work(found.state) or await orphans.saved_tree(found.workplace.trees, found.state.tree or "none")
+        tree = _last_candidate(found.state) if candidate else _newest_work(found.state)
+        tree = tree or await orphans.saved_tree(found.workplace.trees, found.state.tree or "none")
         base = await found.workplace.store.tree_of(found.start_record.base)
         return await found.workplace.store.patch(base, tree) if tree else b""
 
 
 def _newest_work(state: SessionState) -> str:
     """Return the tree that landed or would land; else the last candidate."""
-    if state.landing is not None:
-        return state.landing.tree
+    if state.left_out is not None and state.left_out.intent is not None:
+        return state.left_out.intent.tree
+    return state.landing.tree if state.landing is not None else _last_candidate(state)
+
+
+def _last_candidate(state: SessionState) -> str:
     made = [one.attempted.candidate for one in state.rounds if one.attempted and one.attempted.candidate]
     return made[-1] if made else ""
 
 
-async def receipt(prefix: str) -> str:
-    """Return the receipt of a verified session."""
+async def receipt(prefix: str, amended: bool = False) -> str:
+    """Return the receipt of a verified session; with `amended`, that of its second commit."""
     async with open_finished(prefix) as found:
         plan = _require_verified(found)
-        file = receipts.kept_file(found.workplace, plan.receipt)
+        intent = found.state.left_out.intent if found.state.left_out is not None else None
+        if amended and intent is None:
+            raise BadInput(f"session {found.start_record.session} has no approved left-out edits")
+        file = receipts.kept_file(found.workplace, intent.receipt if amended and intent else plan.receipt)
         if not file.is_file():
             raise BadInput(
                 f"session {found.start_record.session}: its receipt {file.stem[:12]} is no longer on this machine"
@@ -91,10 +104,42 @@ async def land(prefix: str, onto: str) -> landing.Landing | landing.LandingRefus
         plan = landing_plan(found.start_record, _require_verified(found))
         with offline.own(found.archive, found.start_record.session) as log:
             _require_not_discarded(log)
+            if log.state.left_out is not None and log.state.left_out.intent is not None:
+                return await _land_both(found, log, plan, onto)
             landed = await (_land_onto(found, plan, onto, log) if onto else landing.land_branch(found.workplace, plan))
             if isinstance(landed, landing.Landing):
                 await _record_landing(found, log, plan.tree, landed)
             return landed
+
+
+async def _land_both(
+    found: FinishedSession, log: LogWriter, plan: landing.LandingPlan, onto: str
+) -> landing.Landing | landing.LandingRefused:
+    """Land verified work and its approved left-out edits. The session's own branch always has two commits."""
+    own = landing.branch_name(plan.session)
+    if not onto and tip(found.workplace.repo, own) is None:
+        await _record_landing(found, log, plan.tree, await landing.land_branch(found.workplace, plan))
+    landed = await land_amended(found, log, onto or own)
+    if isinstance(landed, landing.Landing):
+        log.write(Landed(branch=landed.branch, commit=landed.commit, note=landed.note, amended=True), sync=True)
+    return landed
+
+
+async def land_amended(
+    found: FinishedSession, log: LogWriter, branch: str, only_on: str = ""
+) -> landing.Landing | landing.LandingRefused:
+    """Land work with its approved left-out edits: on top of the first landing, or all of it on another branch.
+
+    `only_on` refuses a branch that is no longer at this commit.
+    """
+    edits, verified = log.state.left_out, log.state.landing
+    assert edits is not None and edits.intent is not None and verified is not None  # the callers require it
+    plan = replace(landing_plan(found.start_record, edits.intent), amended=True, only_on=only_on)
+    there = tip(found.workplace.repo, branch)
+    is_first = any(one.commit == there for one in log.state.landings)
+    if there is not None and is_first and await found.workplace.store.tree_of(there) == verified.tree:
+        plan = replace(plan, parent=there)  # exactly what was judged comes out, so it is not judged again
+    return await _land_onto(found, plan, branch, log)
 
 
 def _require_not_discarded(log: LogWriter) -> None:
@@ -121,18 +166,25 @@ async def _land_onto(
     """Land on a branch. If it has moved, judge again as the session did, and write a new receipt."""
     contract = found.start_record.contract
     gate = found.state.gates.get(GateKind.AMENDMENT)
-    amended = gate is not None and gate.decision == GateDecision.APPROVED
+    amended = plan.amended or (gate is not None and gate.decision == GateDecision.APPROVED)
 
     async def rejudge(base: str, tree: str) -> Verdict:
         to_judge = TreeToJudge(base=base, candidate=tree, as_is=amended)
         return await judge_tree(found.workplace, contract, to_judge, log.emit)
 
     async def write_receipt(verdict: Verdict) -> str:
-        costs = receipts.ReceiptCosts.of(found.state)
-        text = await receipts.receipt_text(found.workplace, verdict, contract, costs, as_is=amended, amended=amended)
-        return await receipts.keep(found.workplace, text)
+        return await keep_receipt(found, log, verdict, amended)
 
     return await landing.land_onto(found.workplace, plan, branch, rejudge, write_receipt)
+
+
+async def keep_receipt(found: FinishedSession, log: LogWriter, verdict: Verdict, amended: bool) -> str:
+    """Write the receipt of a new verdict on a finished session. Return its digest."""
+    costs = receipts.ReceiptCosts.of(log.state)
+    text = await receipts.receipt_text(
+        found.workplace, verdict, found.start_record.contract, costs, as_is=amended, amended=amended
+    )
+    return await receipts.keep(found.workplace, text)
 
 
 async def discard(prefix: str) -> str:

@@ -7,19 +7,26 @@ from donewhen.errors import BadInput
 from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
 from donewhen.session.log import handoff
 from donewhen.session.log.state import replay_log
-from donewhen.session.log.writer import LogWriter, ignore_record
+from donewhen.session.log.writer import Barrier, LogWriter, OnRecord, ignore_record, no_barrier
 from donewhen.session.outcome import STOPPED, Outcome
+from donewhen.session.person import left_out
 from donewhen.session.person.gates import Gates
 from donewhen.storage.archive import Archive
 from donewhen.storage.lease import Note
 
 
 @contextlib.contextmanager
-def own(archive: Archive, session: str, force: bool = False) -> Generator[LogWriter]:
+def own(
+    archive: Archive,
+    session: str,
+    force: bool = False,
+    on_record: OnRecord = ignore_record,
+    barrier: Barrier = no_barrier,
+) -> Generator[LogWriter]:
     """Provide the log of a session while the block runs. Raise `Owned` if another process works on the session."""
     lease = archive.claim(session, force=force)
     try:
-        yield LogWriter(lease, replay_log(archive.records(session)), ignore_record)
+        yield LogWriter(lease, replay_log(archive.records(session)), on_record, barrier)
     finally:
         lease.release()
 
@@ -38,8 +45,13 @@ def answer(log: LogWriter, text: str) -> bool:
 
 
 def decide(log: LogWriter, approved: bool) -> bool:
-    """Decide the waiting gate. Return False if none waits."""
-    return not log.state.discarded and Gates(log, None).decide(approved, "a person")
+    """Decide the waiting gate, or on left-out edits. Return False if there is neither."""
+    if log.state.discarded:
+        return False
+    if log.state.gate is None and log.state.left_out is not None:
+        left_out.decide(log, approved, "a person")
+        return True
+    return Gates(log, None).decide(approved, "a person")
 
 
 def cancel(log: LogWriter) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from donewhen.errors import BadInput
-from donewhen.events import CheckResult, Emit, Landed, SessionFinished
+from donewhen.event_records import CheckResult
+from donewhen.events import Emit, Landed, SessionFinished
 from donewhen.judge.contract import Contract
 from donewhen.records import frozen
 from donewhen.session.check.judge_tree import started_event

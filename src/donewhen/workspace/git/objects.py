@@ -38,6 +38,13 @@ class Change(NamedTuple):
     new: TreeEntry | None
 
 
+class LineCount(NamedTuple):
+    """Changed lines of one file."""
+
+    added: int
+    removed: int
+
+
 class Size(NamedTuple):
     """Size of a diff. Binary files count only in `files`."""
 

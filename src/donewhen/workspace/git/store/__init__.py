@@ -26,7 +26,7 @@ from typing import TypeGuard
 
 from donewhen.errors import MachineryBroke
 from donewhen.workspace.beneath import LeavesRoot
-from donewhen.workspace.git.objects import FILE, PROGRAM, Change, Size, TreeEntry, changes_in, raw, text
+from donewhen.workspace.git.objects import FILE, PROGRAM, Change, LineCount, Size, TreeEntry, changes_in, raw, text
 from donewhen.workspace.git.repo import Repo
 from donewhen.workspace.git.run_git import GitFailed, check_version
 from donewhen.workspace.git.store import checkout, dirty, object_mirror, revisions, seed, tidy
@@ -109,10 +109,18 @@ class Store:
         return changes_in(answer)
 
     async def diffstat(self, base_tree: str, tree: str) -> Size:
+        counts = [*(await self.line_counts(base_tree, tree)).values()]
+        known = [one for one in counts if one is not None]
+        return Size(len(counts), sum(one.added for one in known), sum(one.removed for one in known))
+
+    async def line_counts(self, base_tree: str, tree: str) -> dict[str, LineCount | None]:
+        """Return the changed lines of each changed path; None for a binary file."""
         answer = await self.bare.run("diff-tree", "-r", "-z", "--numstat", *PLAIN, base_tree, tree)
-        lines = [record.split(b"\t", 2)[:2] for record in answer.split(b"\0")[:-1]]
-        counts = [(int(added), int(gone)) for added, gone in lines if added != b"-"]
-        return Size(len(lines), sum(added for added, _ in counts), sum(gone for _, gone in counts))
+        records = (record.split(b"\t", 2) for record in answer.split(b"\0")[:-1])
+        return {
+            text(path): LineCount(int(added), int(removed)) if added != b"-" else None
+            for added, removed, path in records
+        }
 
     async def patch(self, base_tree: str, tree: str, largest: int = LARGEST_READ) -> bytes:
         """Return a patch that git can apply, with binary files. For a file above `largest` it only states the sizes."""
