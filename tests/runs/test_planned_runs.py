@@ -425,6 +425,8 @@ def test_a_limit_reached_while_evaluating_leaves_the_decision_to_a_person(repo: 
     assert (ran.code, statuses(ran)) == (3, ["inconclusive"])
     assert "tokens" in ran.one("evaluation_completed")["summary"]
     assert run_json(repo, "approve", ran.session, "--json").last["outcome"] == "verified"
+    resumed = run_json(repo, "resume", ran.session, "--json")
+    assert (resumed.code, resumed.events) == (0, [])  # accepted work is not landed a second time
 
 
 @pytest.mark.parametrize(("role", "code", "told_then"), [("planner", 1, "no_progress"), ("evaluator", 3, "")])

@@ -219,7 +219,8 @@ def _final_result(session: str, state: SessionState) -> SessionResult | None:
 def is_over(state: SessionState) -> bool:
     """Return True if a session has ended and has nothing left to do."""
     outcome = Outcome.of(state.finished.outcome) if state.finished is not None else None
-    return outcome is not None and outcome.is_final and not _may_be_worked_on_again(state)
+    may_go_on = outcome is Outcome.REJECTED and _may_be_worked_on_again(state)
+    return outcome is not None and outcome.is_final and not may_go_on
 
 
 def _may_be_worked_on_again(state: SessionState) -> bool:
