@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from donewhen.judge.python_test_module import PythonTestModule
-from donewhen.judge.runners.failing_test import SCRIPT_TESTS
+from donewhen.judge.runners.script_assertions import SCRIPT_TESTS
 from donewhen.judge.runners.test_files import test_files
 from donewhen.workspace.beneath import Root
 

@@ -72,7 +72,8 @@ class CheckRun:
     used: UsedPaths | None = None
     """Which paths of the base it used, if the run could be observed. Look-ups are known only for runs on the base."""
     chosen: tuple[str, ...] = ()
-    """Those of the files that it read whose names a program did not get as an argument or from the list of a directory."""
+    """Files of the base that a program read by a name of its own: not by an argument, not from a list. Known only for
+    runs on the base."""
     confirmed: bool = False
     """True if the run was red and a second run was red too."""
     keepable: bool = True
