@@ -10,6 +10,7 @@ from cheats_on_git import ON_GIT
 from cheats_on_locks import ON_LOCKS
 from cheats_on_programs import ON_PROGRAMS
 from cheats_on_settings import ON_SETTINGS
+from cheats_on_steps import ON_STEPS
 from cheats_on_tests import ON_TESTS
 from cheats_on_tools import ON_TOOLS
 from cheats_on_use import ON_USE
@@ -25,6 +26,7 @@ OUTSIDE = [
     *ON_LOCKS,
     *IN_STAGES,
     *ON_ASSERTIONS,
+    *ON_STEPS,
     *ON_USE,
     *CHEATS_WITH_TOOLS,
     *IN_RUST,

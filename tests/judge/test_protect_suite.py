@@ -212,3 +212,53 @@ async def test_an_ignore_file_that_hides_the_product_from_a_linter_is_protected(
         honest = await project.judge({path: "*.pyc\nnode_modules/\n# pkg\n!pkg\nout/*\n"})
         assert honest.judged.edits == ()
         assert (await project.judge({path: text}, contract("pytest"))).judged.edits == ()
+
+
+async def test_step_definitions_beside_scenarios_are_tests(tmp_path: Path) -> None:
+    tests = [
+        "features/environment.py", "features/steps/adding.py", "features/steps/deep/more.py", "features/a.feature",
+        "web/features/step_definitions/adding.js", "web/features/support/world.ts", "web/features/shop/b.feature",
+    ]  # fmt: skip
+    product = ["src/features/support/tickets.tsx", "src/features/steps/counter.py", "features/notes.md", "steps/a.py"]
+    async with scene(tmp_path, dict.fromkeys((*tests, *product), ""), contract("make acceptance")) as project:
+        outcome = await project.judge(dict.fromkeys((*tests, *product), "x"))
+        assert set(outcome.edits) == set(tests)
+        new = await project.judge({"features/steps/new.py": "x", "features/new.feature": "x"})
+        assert new.edits == {}
+        assert new.control["features/steps/new.py"] == "x"
+
+
+async def test_hooks_and_settings_of_scenarios_are_not_graded_even_if_they_are_new(tmp_path: Path) -> None:
+    async with scene(tmp_path, {"features/a.feature": "", "a.py": ""}, contract("behave", "cucumber-js")) as project:
+        names = ("features/environment.py", "behave.ini", "cucumber.js")
+        assert set((await project.judge(dict.fromkeys(names, "x"))).edits) == set(names)
+
+
+ROBOT = """\
+*** Settings ***
+Library    Collections
+Library    ../lib/Adding.py    WITH NAME    A
+Library    ${CURDIR}/words.py
+Library    ${EXECDIR}/tools/keywords/
+| Resource | common.resource |
+Variables  values.yaml
+
+*** Test Cases ***
+Small
+    Library    src/calc.py
+"""
+
+
+@pytest.mark.parametrize("command", ["robot acceptance", "python -m robot acceptance/sums.robot", "robot ."])
+async def test_libraries_that_a_robot_suite_names_by_path_are_tests(tmp_path: Path, command: str) -> None:
+    tests = [
+        "lib/Adding.py", "acceptance/words.py", "tools/keywords/more.py", "acceptance/common.resource",
+        "acceptance/values.yaml", "other/late.robot",
+    ]  # fmt: skip
+    product = ["src/calc.py", "lib/Other.py", "Collections.py"]
+    files = {**dict.fromkeys((*tests, *product), ""), "acceptance/sums.robot": ROBOT}
+    async with scene(tmp_path, files, contract(command)) as project:
+        outcome = await project.judge(dict.fromkeys((*tests, *product), "x"))
+        assert set(outcome.edits) == set(tests)
+    async with scene(tmp_path / "unused", files, contract("pytest")) as project:
+        assert set((await project.judge({"lib/Adding.py": "x"})).edits) == set()

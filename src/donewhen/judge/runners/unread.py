@@ -19,7 +19,14 @@ PYTHON = (
     Runner(name="trial", programs=("trial",), proposed_as_called=True),
     Runner(name="ward", programs=("ward",), is_detected=False),
     Runner(name="green", programs=("green",), is_detected=False),
-    Runner(name="behave", programs=("behave",), packages="behave", plugin_groups="behave", is_detected=False),
+    Runner(
+        name="behave",
+        programs=("behave",),
+        config_files="behave.ini .behaverc features/environment.py",
+        packages="behave",
+        plugin_groups="behave",
+        is_detected=False,
+    ),
     Runner(name="robot", programs=("robot",), packages="robotframework", is_detected=False),
 )
 JAVASCRIPT = (
@@ -57,6 +64,13 @@ OTHERS = (
         mentioned=r"mix\W+(?:run\W+)?test",
         files_when_used={"mix": "mix.exs .iex.exs"},
         packages="mix ex_unit",
+    ),
+    Runner(
+        name="cucumber",
+        programs=("cucumber", "cucumber-js"),
+        config_files="cucumber.yml cucumber.yaml cucumber.json cucumber.js cucumber.cjs cucumber.mjs",
+        packages="cucumber @cucumber/cucumber",
+        is_detected=False,
     ),
     Runner(name="busted", programs=("busted",), is_detected=False),
     Runner(name="bats", programs=("bats",), proposed_as_called=True),

@@ -30,7 +30,7 @@ MODULES = re.compile(
             r".*_(?:spec|test)\.(?:rb|exs|lua|dart|clj|cljs|cljc|ex|erl|sh)|test_.*\.(?:rb|sh|ml|lua|jl|R)",
             r".*(?:Test|Cest)\.php|.*_SUITE\.erl",
             r"test_.*\.(?:c|cc|cpp|cxx)|.*_(?:unit)?tests?\.(?:c|cc|cpp|cxx)",
-            r".*\.bats|.*\.t|.*\.feature|test-.*\.R|runtests\.jl|.*_test\.zig",
+            r".*\.bats|.*\.t|.*\.feature|.*\.robot|.*\.resource|test-.*\.R|runtests\.jl|.*_test\.zig",
         )
     )
 )

@@ -16,6 +16,7 @@ from donewhen.judge.protect.contents import test_definitions
 from donewhen.judge.protect.contents.table_merge import table
 from donewhen.judge.protect.names import globs, test_names
 from donewhen.judge.protect.names.word_set import listed
+from donewhen.judge.protect.rules.step_definitions import StepDefinitions
 from donewhen.judge.runners.registry import all_runners
 from donewhen.toml import BadToml, parse_toml
 
@@ -41,6 +42,7 @@ class Suite:
 
     def __init__(self, base: BaseFiles, scripts_run: ScriptsRun) -> None:
         self._base = base
+        self._step_definitions = StepDefinitions(base, scripts_run)
         self._directories: set[str] = set()
         self._patterns: set[str] = set()
         self.named_files: dict[str, str] = {}
@@ -63,6 +65,8 @@ class Suite:
 
     def is_test(self, path: str) -> bool:
         if test_names.is_test(path) or any(path.startswith(f"{directory}/") for directory in self._directories):
+            return True
+        if self._step_definitions.includes(path):
             return True
         name = path.rpartition("/")[2]
         if path in self._argument_paths or any(fnmatchcase(name, pattern) for pattern in self._patterns):
