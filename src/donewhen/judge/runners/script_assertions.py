@@ -16,10 +16,11 @@ from donewhen.workspace.beneath import Root
 SCRIPTS = ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx")
 SCRIPT_TESTS = tuple(f"*{mark}.{kind}" for mark in (".test", ".spec", "_test", "-test") for kind in SCRIPTS)
 LIBRARIES = re.compile(r"(?:node:)?assert(?:/strict)?|chai|power-assert|uvu/assert|expect|vitest|@jest/globals")
-BOUND = re.compile(
-    r"^(?:import|const|let|var)\s++([^=;\"'()]{1,500}?)(?:\bfrom|=\s{0,9}require\()\s{0,9}[\"']([^\"'\n]{1,100})[\"']",
-    re.MULTILINE,
-)
+LIBRARY = re.compile(r"(?:\bfrom|=\s{0,9}require\()\s{0,9}[\"']([^\"'\n]{1,100})[\"']")
+DECLARES = re.compile(r"\b(?:import|const|let|var)\b")
+NOT_NAMES = re.compile(r"[=;\"'()]")
+LONGEST_NAMES = 500
+"""In characters: the names that one statement takes from a library."""
 BOUND_AGAIN = re.compile(r"^(?:const|let|var)\s++([^=;\"'()\n]{1,200})=\s{0,9}([\w$]++)", re.MULTILINE)
 NAME = re.compile(r"[\w$]+")
 CALL = re.compile(r"(?<![\w$.])([\w$]++)(?:\.(\w++))?\s?\(")
@@ -135,8 +136,10 @@ def script_assertions(text: str) -> tuple[str, ...]:
 def _bound(text: str) -> tuple[set[str], set[str]]:
     """Return the names that come from assertion libraries, and those that come from elsewhere."""
     known, others = set[str](), set[str]()
-    for names, library in BOUND.findall(text):
-        (known if LIBRARIES.fullmatch(library) else others).update(NAME.findall(names))
+    for library in LIBRARY.finditer(text):
+        declared = DECLARES.split(text[max(0, library.start() - LONGEST_NAMES) : library.start()])
+        if len(declared) > 1 and not NOT_NAMES.search(declared[-1]):
+            (known if LIBRARIES.fullmatch(library[1]) else others).update(NAME.findall(declared[-1]))
     for names, source in BOUND_AGAIN.findall(text):
         if source in known:
             known.update(NAME.findall(names))

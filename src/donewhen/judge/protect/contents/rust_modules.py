@@ -16,7 +16,7 @@ ReadSource = Callable[[str], str | None]
 ROOTS = frozenset({"mod.rs", "lib.rs", "main.rs"})
 ROOT_DIRECTORIES = frozenset({"bin", "tests", "examples", "benches"})
 PATH = re.compile(r"#\s*\[\s*path\s*=")
-PLAIN_TEXT = re.compile(r'\s*r?(#*)"([^"\\]*)"\1\s*\]')
+PLAIN_TEXT = re.compile(r'\s{0,9}r?(#{0,9})"([^"\\]{0,400})"\1\s{0,9}\]')
 
 
 @frozen
