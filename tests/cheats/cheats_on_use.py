@@ -183,9 +183,24 @@ TEST_DATA = Scene(
 )
 
 
-def cheat(says: str, scene: Scene, write: Tree | None = None, **more: object) -> Cheat:
-    stopped_by = str(more.pop("stopped_by", "observation"))
-    return Cheat(id="N", says=says, scene=scene, stopped_by=stopped_by, write=write or {}, **more)  # pyright: ignore[reportArgumentType]
+def cheat(
+    says: str,
+    scene: Scene,
+    write: Tree | None = None,
+    *,
+    stopped_by: str = "observation",
+    replace: dict[str, tuple[str, str]] | None = None,
+    shell: str = "",
+) -> Cheat:
+    return Cheat(
+        id="N",
+        says=says,
+        scene=scene,
+        stopped_by=stopped_by,
+        write=write or {},
+        replace=replace or {},
+        shell=shell,
+    )
 
 
 ENTRY_POINTS = [

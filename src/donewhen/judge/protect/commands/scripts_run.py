@@ -15,8 +15,8 @@ from donewhen.judge.protect.commands.commands import NamedFile, all_words, named
 from donewhen.judge.protect.commands.package_scripts import used_scripts
 from donewhen.judge.protect.commands.runner_arguments import SEARCH_BY_NAME, runner_of, test_arguments
 from donewhen.judge.protect.names.globs import WILD
+from donewhen.judge.protect.names.sources import SCRIPT_DIRECTORIES
 from donewhen.judge.protect.names.test_names import is_test
-from donewhen.judge.protect.names.word_set import listed
 from donewhen.judge.runners.registry import all_runners
 
 MOST_SCRIPTS = 200
@@ -25,11 +25,6 @@ SHELL_SUFFIXES = (".sh", ".bash", ".zsh")
 SOURCE = re.compile(r"\.(?:py|[cm]?[jt]sx?|rb|php|feature|lua|robot)$")
 PRODUCT_DIRECTORIES = frozenset({"", "src", "lib", "app", "python"})
 """Tests may be mixed with the product here, so such a directory as a whole is not treated as tests."""
-SCRIPT_DIRECTORIES = listed(
-    "scripts script ci .ci tools tool hack devtools build build-tools buildtools .github .gitlab .circleci make checks"
-    " grading qa contrib automation"
-)
-"""Directories with scripts about the project, not with the product."""
 NAMED_AFTER_TESTS = re.compile(
     r"(?:^|[-_.])(?:tests?|testing|tester|runtests|check(?:s|er|ers|ing)?|verify|verifier|verification|lint(?:er|s)?|ci"
     r"|validate|validation|grade|grader|grading|eval|evals|evaluate|evaluation|judge|assertions?|bench|benchmarks?|smoke"

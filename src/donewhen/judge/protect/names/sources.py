@@ -5,6 +5,7 @@ They say what is probably product. What they do not know is not product, if a ch
 
 import re
 
+from donewhen.judge.protect.names.test_names import is_test_directory
 from donewhen.judge.protect.names.word_set import listed
 
 SCRIPTED = listed(
@@ -28,6 +29,11 @@ USUAL_DIRECTORIES = listed("""
     components pages routes models views controllers services templates static assets public locales migrations
 """)
 """Directories that usually contain the product, at any depth."""
+SCRIPT_DIRECTORIES = listed(
+    "scripts script ci .ci tools tool hack devtools build build-tools buildtools .github .gitlab .circleci make checks"
+    " grading qa contrib automation"
+)
+"""Directories with scripts about the project, not with the product."""
 MAIN_FILES = re.compile(
     r"(?:main|app|index|server|cli|manage|wsgi|asgi|__main__|__init__|program|run|start|mod|lib)", re.IGNORECASE
 )
@@ -58,3 +64,14 @@ def is_source(path: str) -> bool:
 def may_be_source(path: str) -> bool:
     """Return True for a source in any language. A hidden file is not a source."""
     return bool(suffix(path)) and suffix(path) not in NOT_SOURCES and not path.rpartition("/")[2].startswith(".")
+
+
+def usual_directory(path: str) -> str:
+    """Return the part of a path up to the first directory that usually contains a product; empty if there is none."""
+    parts = path.split("/")[:-1]
+    for at, part in enumerate(parts):
+        if part in USUAL_DIRECTORIES:
+            return "/".join(parts[: at + 1])
+        if part in SCRIPT_DIRECTORIES or is_test_directory([part]):
+            return ""
+    return ""

@@ -45,7 +45,11 @@ class UsedFiles:
         return path in self._read and not is_examined(path) and not self.product.covers(path)
 
     def _reason_of_new(self, path: str, is_removed: Callable[[str], bool]) -> str:
-        looked_for = self._looked_for(path)
+        parts = path.split("/")
+        above = ["/".join(parts[:length]) for length in range(1, len(parts))]
+        new = [directory for directory in above if not self.guard.base.is_directory(directory)]
+        # Of new directories the topmost decides: the others could not be looked for.
+        looked_for = next((one for one in (path, *new[:1]) if one in self._missed), "")
         if not looked_for:
             return ""
         answer = self._missed[looked_for]
@@ -58,13 +62,6 @@ class UsedFiles:
         if self.guard.contract.product or self.product.is_named(path):
             return ""
         return "a tool of a check looks for it by itself"
-
-    def _looked_for(self, path: str) -> str:
-        """Return the path itself, or its topmost new directory, if a check looked for it on the base."""
-        parts = path.split("/")
-        above = ("/".join(parts[:length]) for length in range(1, len(parts)))
-        new = next((directory for directory in above if not self.guard.base.is_directory(directory)), "")
-        return next((one for one in (path, new) if one and one in self._missed), "")
 
     def _is_named_by_check(self, path: str) -> bool:
         """Return True if the command of a check names the path: then it is work to be done."""
