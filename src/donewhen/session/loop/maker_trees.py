@@ -24,10 +24,10 @@ async def maker_tree(
     It contains what was made in it before, else the files of `start_tree`: a tree id, or empty for the base.
     """
     trees, state = workplace.trees, log.state
+    hidden = await judge_tree.held_out_files(workplace, start_record.base)  # known from here on, also after a resume
     name = state.parts.get(part, "") if part else state.tree
     tree = await orphans.adopt(trees, name) if name else None
     if tree is None:
-        hidden = await judge_tree.held_out_files(workplace, start_record.base)
         base = await workplace.maker_base(start_record.base)
         tree = await trees.make("maker", base, await workplace.tree_layers(base, hidden=hidden))
         saved = await orphans.saved_tree(trees, name) if name else ""
