@@ -151,6 +151,8 @@ LAYOUTS = {
     ),
     "documentation is product": ({"README.md": "", "docs/a.md": "", "spec.txt": "", "src/a.py": ""}, (),
         ["README.md", "docs/a.md", "src/a.py"]),
+    "data, if the checks use no source": ({"answer.txt": "", "expected.txt": ""}, (("grep", "right", "answer.txt"),),
+        ["answer.txt"]),
     "a language that no table knows": ({"rules/a.foo": "", "expected.txt": ""}, (), ["rules/a.foo"]),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ product by inference: tests, the entry points that a check runs, the files of a 
 that no source of the product names.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 
@@ -27,6 +28,7 @@ from donewhen.judge.used_paths import UsedPaths
 from donewhen.records import frozen
 
 MOST_LOOKED_AT = 20
+EXPECTED = re.compile(r"expect|golden|fixture|snapshot|reference|baseline", re.IGNORECASE)
 
 
 @frozen
@@ -156,7 +158,16 @@ class Product:
         for other in self._product_sources:
             if name in self._used.text(other) or (nearest and self._used.names(other, nearest)):
                 return ProductPattern(path, "a source of the product names it")
-        return None
+        return ProductPattern(path, "the checks use no source") if path in self._only_data else None
+
+    @cached_property
+    def _only_data(self) -> frozenset[str]:
+        """Data that must be product, because the checks use no source of one. Expected data are not, if others are."""
+        if self._product_sources:
+            return frozenset()
+        data = [path for path in self._used.read if path not in self._sources and not self._is_test(path)]
+        data = [path for path in data if not is_inside(path, self._entry_points)]
+        return frozenset([path for path in data if not EXPECTED.search(path)] or data)
 
 
 def proposed(product: Product, paths: Iterable[str]) -> tuple[ProductPattern, ...]:

@@ -25,8 +25,9 @@ class UsedSources:
         self._base = base
         self.commands = tuple(command for one in used for command in one.commands)
         programs = {command[0].removeprefix("./") for command in self.commands if command[0].startswith("./")}
-        read = dict.fromkeys(path for one in used for path in one.read)
-        self.paths = tuple(path for path in read if may_be_source(path) or path in programs)[:MOST_READ]
+        self.read = tuple(dict.fromkeys(path for one in used for path in one.read))
+        """Every used file."""
+        self.paths = tuple(path for path in self.read if may_be_source(path) or path in programs)[:MOST_READ]
         """Sources and programs, tests included."""
         self._tokens = cache(lambda path: frozenset(TOKEN.findall(self.text(path))))
 
