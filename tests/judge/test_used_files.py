@@ -19,6 +19,10 @@ BY_ITSELF = "a tool of a check looks for it by itself"
 USED = "a check uses it, and it is not product"
 
 
+CHOSEN = {"noxfile.py", "tool.config.js"}
+"""Files that a tool reads by a name of its own."""
+
+
 class Base:
     """A base on disk, and what its checks used."""
 
@@ -37,7 +41,13 @@ class Base:
         product: tuple[str, ...] = (),
         command: str = "unknown-tool",
     ) -> UsedFiles:
-        paths = UsedPaths(read=tuple(read or self.files), commands=commands, missed=missed or {}, is_complete=True)
+        paths = UsedPaths(
+            read=tuple(read or self.files),
+            commands=commands,
+            chosen=tuple(path for path in self.files if path in CHOSEN),
+            missed=missed or {},
+            is_complete=True,
+        )
         guard = Guard(replace(contract(command), product=product), Root(self.root))
         return UsedFiles(guard, [paths])
 
@@ -57,6 +67,7 @@ LAYOUTS = {
         (),
         ["src/calc/add.py", "src/calc/units.json", "lib/x.rb"],
     ),
+    "a file at the root that a linter finds in a list": ({"calc.py": "", "other.py": ""}, (), ["calc.py", "other.py"]),
     "modules at the root that tests name": (
         {"calc.py": "", "test_calc.py": "from calc import add", "noxfile.py": "session"},
         (),

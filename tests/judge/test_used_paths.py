@@ -80,6 +80,14 @@ def test_only_the_first_program_that_names_a_path_counts_as_the_checks_own() -> 
     assert used(run({}, ".read proofs/all.awk")).named == ("proofs/all.awk",)
 
 
+def test_a_file_that_is_neither_a_word_nor_in_a_list_was_chosen_by_the_program() -> None:
+    seen = {f"{ROOT}/calc.py": READ, f"{ROOT}/proofs/all.awk": READ}
+    assert used(run(seen)).chosen == ("calc.py", "proofs/all.awk")
+    assert used(run(seen, "calc.py")).chosen == ("proofs/all.awk",)
+    assert used(run({ROOT: LISTED, **seen})).chosen == ("proofs/all.awk",)
+    assert used(run({f"{ROOT}/proofs": LISTED, **seen})).chosen == ("calc.py",)
+
+
 def test_a_record_that_is_not_complete_says_so() -> None:
     assert used(run({})).is_complete
     assert not used(run({}), complete=False).is_complete

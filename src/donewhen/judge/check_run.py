@@ -71,9 +71,6 @@ class CheckRun:
     """True if `started` contains every program."""
     used: UsedPaths | None = None
     """Which paths of the base it used, if the run could be observed. Look-ups are known only for runs on the base."""
-    chosen: tuple[str, ...] = ()
-    """Files of the base that a program read by a name of its own: not by an argument, not from a list. Known only for
-    runs on the base."""
     confirmed: bool = False
     """True if the run was red and a second run was red too."""
     keepable: bool = True

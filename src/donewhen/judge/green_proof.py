@@ -166,8 +166,8 @@ class GreenProof:
     async def _doubts_of_reads(self, check: Check, run: CheckRun, base: CheckRun) -> list[Doubt]:
         """Compare which protected sources were read. Only those that two runs on the base read are counted.
 
-        Data are not compared: a red run may read what explains its failure. A record of this run that is not complete
-        counts nevertheless: product code could open thousands of files.
+        Data are not compared: a red run may read what explains its failure. Programs are compared elsewhere. A record
+        of this run that is not complete counts nevertheless: product code could open thousands of files.
         """
         if run.used is None or base.used is None or not base.used.is_complete:
             return []
@@ -175,7 +175,8 @@ class GreenProof:
 
         read = frozenset(run.used.read)
         unread = [path for path in base.used.read if is_source(path) and path not in read]
-        unread = [path for path in unread if self.is_protected(path)]
+        programs = {program.name.removeprefix("./") for program in base.started or ()}
+        unread = [path for path in unread if path not in programs and self.is_protected(path)]
         if unread:
             again = await self.runs.run(check, self.runs.base_tree, 2)
             unread = [path for path in unread if again.used is not None and path in again.used.read]

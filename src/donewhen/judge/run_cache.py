@@ -37,7 +37,7 @@ class RunCache:
             return None
         try:
             known: dict[str, Any] = json.loads((self._directory / key).read_text())
-            lists = ("touched", "expected", "bytecode", "data_written", "caught", "not_caught", "chosen")
+            lists = ("touched", "expected", "bytecode", "data_written", "caught", "not_caught")
             known |= {name: tuple(known[name]) for name in lists}
             facts: dict[str, Any] = {
                 **known,
@@ -88,7 +88,7 @@ def _used(known: dict[str, Any] | None) -> UsedPaths | None:
     if known is None:
         return None
     commands: list[list[str]] = known["commands"]
-    lists = {name: tuple(known[name]) for name in ("read", "named")}
+    lists = {name: tuple(known[name]) for name in ("read", "named", "chosen")}
     facts: dict[str, Any] = {**known, **lists, "commands": tuple(tuple(one) for one in commands)}
     return UsedPaths(**facts)
 

@@ -19,7 +19,7 @@ from donewhen.judge.contract import Check
 from donewhen.judge.defences import Defences
 from donewhen.judge.judge_host import JudgeEnvironment, JudgeHost
 from donewhen.judge.output_tail import redacted, tail_of
-from donewhen.judge.started import chosen_files, started_programs
+from donewhen.judge.started import started_programs
 from donewhen.judge.surroundings import PYTHON, REPORTS_INSIDE, report_variables, with_surroundings
 from donewhen.judge.used_paths import used_paths
 from donewhen.readers.result import RunnerReport
@@ -96,10 +96,6 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
     )
     finished = await host.sandbox_of(sandbox_tree).run(command, stdout=see)
     observed, has = finished.observed, _exists_in(mode.base_files)
-
-    def is_file(path: str) -> bool:
-        return has(path) == "file"
-
     left = await _left_outside(host, tree, observed) if mode.seals_outside else ()
     written = await host.trees.written(tree)
     found = runners.read(
@@ -127,8 +123,7 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         touched=(*sealed.lines, *left),
         bytecode=sealed.bytecode,
         data_written=sealed.data,
-        started=observed and started_programs(observed, sandbox_tree.root, is_file),
-        chosen=chosen_files(observed, sandbox_tree.root, is_file) if observed and mode.observe == "lookups" else (),
+        started=observed and started_programs(observed, sandbox_tree.root, lambda path: has(path) == "file"),
         all_started=observed is not None and observed.is_complete,
         used=observed and used_paths(observed, sandbox_tree.root, lambda path: bool(has(path))),
         caught=caught,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from donewhen.judge.check_run import StartedProgram
 from donewhen.judge.used_paths import below
-from donewhen.workspace.process.launcher.messages import LISTED, READ
+from donewhen.workspace.process.launcher.messages import READ
 from donewhen.workspace.process.observed import NO_PARENT, Observed, ProgramRun
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "busybox", "fish"})
@@ -43,16 +43,6 @@ def started_programs(observed: Observed, root: str, has: Callable[[str], bool]) 
         )
         for number, run in enumerate(observed.runs)
     )
-
-
-def chosen_files(observed: Observed, root: str, has: Callable[[str], bool]) -> tuple[str, ...]:
-    """Return the files of the base that a program read by a name of its own: not by an argument, not from a list."""
-    paths: set[str] = set()
-    for run in observed.runs:
-        listed = {below(root, f"{path}/.") for path, deed in run.seen.items() if deed & LISTED}
-        own = (path for path in _read_files(run, root) if f"{os.path.dirname(path)}/.".lstrip("/") not in listed)
-        paths.update(set(own).difference(_named_files(run, root)))
-    return tuple(sorted(path for path in paths if has(path)))
 
 
 def no_longer_started(

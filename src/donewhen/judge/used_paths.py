@@ -6,12 +6,12 @@ for tools that no table knows. `protect.rules.used_files` has the rules.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from itertools import islice
 
 from donewhen.records import frozen
-from donewhen.workspace.process.launcher.messages import FOUND, MISSED, READ
+from donewhen.workspace.process.launcher.messages import FOUND, LISTED, MISSED, READ
 from donewhen.workspace.process.observed import Observed, ProgramRun
 
 MOST_MISSED = 50_000
@@ -36,6 +36,8 @@ class UsedPaths:
     """
     named: tuple[str, ...] = ()
     """Paths of the base in the words of the check's own programs: no program above them has such a word."""
+    chosen: tuple[str, ...] = ()
+    """Files of the base that a program read by a name of its own: not one of its words, not from a list."""
     missed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Path that it looked for and that is not there → the file that the same program used instead; empty if none."""
     is_complete: bool = False
@@ -46,11 +48,12 @@ def used_paths(observed: Observed, root: str, exists: Callable[[str], bool]) -> 
     read: dict[str, None] = {}
     commands: dict[tuple[str, ...], None] = {}
     missed: dict[str, str] = {}
+    chosen: set[str] = set()
     for run in observed.runs:
         commands[(_program(run, root, exists), *_words(run, root, exists))] = None
-        for path, deed in run.seen.items():
-            if deed & READ and exists(inner := below(root, path)):
-                read[inner] = None
+        found = [inner for path, deed in run.seen.items() if deed & READ and exists(inner := below(root, path))]
+        read.update(dict.fromkeys(found))
+        chosen.update(_chosen(run, root, found))
         for path, answer in _missed(run):
             inner = below(root, path)
             if inner and not inner.startswith(".git/") and not exists(inner):
@@ -59,6 +62,7 @@ def used_paths(observed: Observed, root: str, exists: Callable[[str], bool]) -> 
         read=tuple(sorted(read)),
         commands=tuple(commands)[:MOST_COMMANDS],
         named=tuple(sorted(_named(observed, root, exists))),
+        chosen=tuple(sorted(chosen)),
         missed=dict(sorted(missed.items())[:MOST_MISSED]),
         is_complete=observed.is_complete and len(missed) <= MOST_MISSED,
     )
@@ -67,6 +71,16 @@ def used_paths(observed: Observed, root: str, exists: Callable[[str], bool]) -> 
 def below(root: str, path: str) -> str:
     """Return a path relative to the tree; empty if it is outside of the tree."""
     return path.removeprefix(f"{root}/") if path.startswith(f"{root}/") else ""
+
+
+def _chosen(run: ProgramRun, root: str, read: Iterable[str]) -> set[str]:
+    listed = {
+        below(root, path) for path, deed in run.seen.items() if deed & LISTED and f"{path}/".startswith(f"{root}/")
+    }
+    named = {below(root, os.path.normpath(os.path.join(run.directory, word))) for word in run.argv[1:]}
+    return {path for path in read if path.rpartition("/")[0] not in listed and path not in named} - {
+        below(root, run.program)
+    }
 
 
 def _missed(run: ProgramRun) -> Iterator[tuple[str, str]]:

@@ -120,7 +120,7 @@ class Product:
         return None
 
     def _pattern_at_root(self, path: str) -> ProductPattern | None:
-        is_known = suffix(path) in COMPILED or MAIN_FILES.fullmatch(stem(path)) or not self._base.has(path)
+        is_known = suffix(path) in COMPILED or MAIN_FILES.fullmatch(stem(path)) or path not in self._used.chosen
         if is_known or self.is_named(path) or name_of(path) in self._used.manifest_words:
             return ProductPattern(f"*{suffix(path)}" if suffix(path) else path, "sources at the root")
         return None

@@ -27,6 +27,7 @@ class UsedSources:
         programs = {command[0].removeprefix("./") for command in self.commands if command[0].startswith("./")}
         self.read = tuple(dict.fromkeys(path for one in used for path in one.read))
         """Every used file."""
+        self.chosen = frozenset(path for one in used for path in one.chosen)
         self.paths = tuple(path for path in self.read if may_be_source(path) or path in programs)[:MOST_READ]
         """Sources and programs, tests included."""
         self._tokens = cache(lambda path: frozenset(TOKEN.findall(self.text(path))))
