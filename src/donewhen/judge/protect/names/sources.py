@@ -26,7 +26,8 @@ NOT_SOURCES = listed("""
 """Suffixes of data, of files that a build reads, and of files that are made. Any other suffix may be a language."""
 USUAL_DIRECTORIES = listed("""
     src lib app apps include source sources cmd bin python js ts php ruby java server client backend frontend web api
-    components pages routes models views controllers services templates static assets public locales migrations
+    components pages routes models views controllers services templates static assets public locales migrations config
+    db packages crates modules core
 """)
 """Directories that usually contain the product, at any depth."""
 SCRIPT_DIRECTORIES = listed(

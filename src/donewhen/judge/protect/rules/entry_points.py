@@ -5,6 +5,7 @@ compiler or a linter, does not run them.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 
 from donewhen.judge.protect.base_files import BaseFiles
 from donewhen.judge.protect.names.deciding_files import LINTERS
@@ -12,7 +13,6 @@ from donewhen.judge.protect.names.sources import MAIN_FILES, USUAL_DIRECTORIES, 
 from donewhen.judge.protect.names.word_set import listed
 from donewhen.judge.protect.rules.used_sources import UsedSources, is_inside, name_of
 from donewhen.judge.runners.registry import all_runners
-from donewhen.records import frozen
 
 WORKS_ON_FILES = listed("""
     cc gcc g++ c++ clang clang++ cc1 cc1plus as ld collect2 ar ranlib rustc rustdoc javac kotlinc scalac tsc compile
@@ -28,22 +28,31 @@ OWN_WORDS = {
 """Words after which a tool does not run a file of the tree by its name."""
 
 
-@frozen
 class EntryPoints:
-    base: BaseFiles
-    used: UsedSources
-    sources: Sequence[str]
-    """Used sources that are not tests."""
+    """Tells which paths belong to entry points. `sources` are used sources that are not tests."""
 
-    def find(self) -> frozenset[str]:
+    def __init__(self, base: BaseFiles, used: UsedSources, sources: Sequence[str]) -> None:
+        self.base = base
+        self.used = used
+        self.sources = sources
+
+    def include(self, path: str) -> bool:
+        """Return True if a path belongs to an entry point. Files are read only if a check runs it, or what is above."""
+        return is_inside(path, self._units) and is_inside(path, self._found)
+
+    @cached_property
+    def _units(self) -> frozenset[str]:
+        return frozenset(unit for path in self._run_files() if (unit := self._unit(path)))
+
+    @cached_property
+    def _found(self) -> frozenset[str]:
         """Return the files and directories that a check runs, and that no test and no source of the product names.
 
         Without them something must be left that the work may change. If nothing is left, a file at the root is rather
         the product than a directory.
         """
-        units = {unit for path in self._run_files() if (unit := self._unit(path))}
-        found = {unit for unit in units if not self._named_by(unit)}
-        while more := {unit for unit in units - found if self._is_named_by_entries_only(unit, found)}:
+        found = {unit for unit in self._units if not self._named_by(unit)}
+        while more := {unit for unit in self._units - found if self._is_named_by_entries_only(unit, found)}:
             found |= more
         if not self._sources_outside(found):
             found = {unit for unit in found if self.base.is_directory(unit)}

@@ -23,7 +23,7 @@ from donewhen.judge.protect.names.sources import (
     usual_directory,
 )
 from donewhen.judge.protect.rules.entry_points import EntryPoints
-from donewhen.judge.protect.rules.used_sources import UsedSources, is_inside, name_of
+from donewhen.judge.protect.rules.used_sources import UsedSources, name_of
 from donewhen.judge.used_paths import UsedPaths
 from donewhen.records import frozen
 
@@ -61,7 +61,7 @@ class Product:
             return ProductPattern(found, "declared in the contract") if found else None
         if DOCUMENTS.fullmatch(path):
             return ProductPattern(path, "documentation")
-        if self._is_test(path) or is_inside(path, self._entry_points):
+        if self._is_test(path) or self._entry_points.include(path):
             return None
         is_source = may_be_source(path) or path in self._sources
         return self._pattern_of_source(path) if is_source else self._pattern_of_data(path)
@@ -81,12 +81,12 @@ class Product:
         return dict.fromkeys(path for path in self._used.paths if not self._is_test(path))
 
     @cached_property
-    def _entry_points(self) -> frozenset[str]:
-        return EntryPoints(self._base, self._used, tuple(self._sources)).find()
+    def _entry_points(self) -> EntryPoints:
+        return EntryPoints(self._base, self._used, tuple(self._sources))
 
     @cached_property
     def _product_sources(self) -> tuple[str, ...]:
-        sources = (path for path in self._sources if not is_inside(path, self._entry_points))
+        sources = (path for path in self._sources if not self._entry_points.include(path))
         return tuple(path for path in sources if self._pattern_of_source(path))
 
     def _is_test(self, path: str) -> bool:
@@ -132,11 +132,11 @@ class Product:
         These are packages, and what sources of the product name. If nothing else is product, all of them are.
         """
         unknown = {path.partition("/")[0] for path in self._sources if "/" in path and not usual_directory(path)}
-        unknown = {top for top in unknown if not is_inside(top, self._entry_points) and top not in SCRIPT_DIRECTORIES}
+        unknown = {top for top in unknown if not self._entry_points.include(top) and top not in SCRIPT_DIRECTORIES}
         words = self._used.manifest_words
         accepted = {top for top in unknown if self._base.has(f"{top}/__init__.py") or top in words}
         certain = [path for path in self._sources if usual_directory(path) or "/" not in path]
-        product = [path for path in certain if not is_inside(path, self._entry_points)]
+        product = [path for path in certain if not self._entry_points.include(path)]
         if not product and not accepted:
             return frozenset(unknown)
         while True:
@@ -166,7 +166,7 @@ class Product:
         if self._product_sources:
             return frozenset()
         data = [path for path in self._used.read if path not in self._sources and not self._is_test(path)]
-        data = [path for path in data if not is_inside(path, self._entry_points)]
+        data = [path for path in data if not self._entry_points.include(path)]
         return frozenset([path for path in data if not EXPECTED.search(path)] or data)
 
 
