@@ -132,7 +132,8 @@ def test_json_output_is_one_event_per_line_without_gaps(tmp_path: Path) -> None:
     assert len({line["session"] for line in lines}) == 1
     assert lines[0]["type"] == "session_started"
     assert lines[0]["isolation"] == "bubblewrap"
-    assert {"type": "protected_edit", "path": "tests/test_calc.py", "action": "modified"}.items() <= lines[1].items()
+    [edit] = [line for line in lines if line["type"] == "protected_edit"]
+    assert (edit["path"], edit["action"]) == ("tests/test_calc.py", "modified")
     done = result(lines)
     assert done["status"] == "pass"
     assert done["tests"] == {"collected": 2, "passed": 2, "failed": 0, "skipped": 0}
@@ -263,7 +264,7 @@ def test_a_red_check_is_rerun_and_red_then_green_is_flaky(tmp_path: Path, sides:
     assert said in " ".join(last["reasons"])
 
 
-@pytest.mark.parametrize(("sides", "said"), [("10010", "flaky before"), ("10000", "the change made it flaky")])
+@pytest.mark.parametrize(("sides", "said"), [("0101", "flaky before"), ("01000", "the change made it flaky")])
 def test_a_flaky_check_is_also_run_on_the_base(tmp_path: Path, sides: str, said: str) -> None:
     with coin(tmp_path, sides) as contract:
         repo = scene(tmp_path, contract)

@@ -232,6 +232,19 @@ def test_a_new_file_that_the_check_itself_names_is_work_to_be_done(tmp_path: Pat
     assert reason(used, "dist/list.txt") == ""
 
 
+def test_a_file_in_which_the_check_itself_searches_is_what_it_judges(tmp_path: Path) -> None:
+    base = Base(tmp_path, {"src/a.py": "", "answer.txt": "", "list.txt": ""})
+    commands = (("grep", "right", "answer.txt"), ("grep", "right", "list.txt"))
+    used = base.used(*commands, command="python3 src/a.py && grep -qx right answer.txt && make lists")
+    assert reason(used, "answer.txt") == ""
+    assert reason(used, "list.txt") == USED, "a part of the check searches there"
+
+
+def test_the_first_file_of_a_build_tool_is_work_to_be_done(tmp_path: Path) -> None:
+    used = Base(tmp_path, {"src/a.py": ""}).used(missed={"Makefile": ""}, command="make test")
+    assert reason(used, "Makefile") == ""
+
+
 def test_a_new_test_is_not_restored_because_a_check_looked_for_it(tmp_path: Path) -> None:
     used = Base(tmp_path, {"src/a.py": ""}).used(missed={"tests/test_b.py": ""})
     assert reason(used, "tests/test_b.py") == ""

@@ -37,7 +37,8 @@ LIMITS = {"native.max_tokens_per_turn", "limits.minutes", "limits.tokens", "limi
 SETS = {"workspace.setup", "workspace.share", "workspace.reach", "workspace.sockets", "workspace.env"}
 RULES = {"policy.deny", "policy.ask"}
 FREE = {
-    "contract.description", "contract.protect", "contract.editable", "contract.min_evidence", "contract.allow_green",
+    "contract.description", "contract.product", "contract.protect", "contract.editable", "contract.min_evidence",
+    "contract.allow_green",
     "engine.context",
 }  # fmt: skip
 """They neither reach nor spend anything."""

@@ -14,6 +14,8 @@ from donewhen.judge.protect.rules.product import Product
 from donewhen.judge.used_paths import UsedPaths
 from donewhen.workspace.trees.layers import is_lock_file, is_setup_input
 
+SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "ack"})
+
 
 class UsedFiles:
     """What the checks used on the base, as rules about changed paths."""
@@ -22,6 +24,9 @@ class UsedFiles:
         self.guard = guard
         self.product = Product(guard.contract.product, guard.base, guard.suite.is_test, used)
         self._read = frozenset(path for one in used for path in one.read)
+        searched = {word for one in used for name, *words in one.commands if name in SEARCHES for word in words[1:]}
+        self._searched = frozenset(path for path in searched if self._is_named_by_check(path))
+        """Files in which a check itself searches for a text: the work is what it finds there."""
         self._missed: dict[str, str] = {}
         for one in used:
             self._missed.update({path: self._missed.get(path) or answer for path, answer in one.missed.items()})
@@ -42,7 +47,8 @@ class UsedFiles:
 
         Manifests and lock files are both: other rules examine what they contain.
         """
-        return path in self._read and not is_examined(path) and not self.product.covers(path)
+        is_used = path in self._read and not is_examined(path) and path not in self._searched
+        return is_used and not self.product.covers(path)
 
     def _reason_of_new(self, path: str, is_removed: Callable[[str], bool]) -> str:
         parts = path.split("/")
@@ -57,6 +63,9 @@ class UsedFiles:
             return f"would be used instead of {answer}"
         if is_test_module(path) or is_examined(path) or self._is_named_by_check(looked_for):
             return ""
+        deciding = self.guard.names.deciding(path)
+        if deciding and deciding.family and self.guard.is_first(deciding.directory, deciding.family):
+            return ""  # the first file of a build tool is work to be done
         if not self.product.covers(path):
             return "a check looks for it, and it is not product"
         if self.guard.contract.product or self.product.is_named(path):
