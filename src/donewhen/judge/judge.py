@@ -111,10 +111,7 @@ class Judge:
             return None
         check_runs = await self._check_runs(base_tree, base_files, graded_tree.whole_tree(base_tree))
         for check in self._contract.checks:
-            run = await check_runs.used_on_base(check)
-            if not run.cached:
-                self._emit_baseline(check, run)
-            self._used_by[check.name] = run
+            self._used_by[check.name] = await check_runs.used_on_base(check)
         from donewhen.judge.protect import UsedFiles
 
         used = [run.used for run in self._used_by.values() if run.used is not None]
