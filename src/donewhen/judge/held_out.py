@@ -56,7 +56,8 @@ async def find_held_out_files(contract: Contract, runs: CheckRuns) -> frozenset[
         seen = opened[check.name] & (certain.keys() | named.by_command().keys())
         if not seen:
             continue
-        needed = sorted(certain.keys() & _chosen(base[check.name]))
+        record = base[check.name].used
+        needed = sorted(certain.keys() & set(record.chosen if record is not None else ()))
         if not needed:
             without = await replace(runs, hidden=frozenset(seen)).run(check, runs.base_tree)
             if _is_same(base[check.name], without, seen):
@@ -78,10 +79,6 @@ async def find_held_out_files(contract: Contract, runs: CheckRuns) -> frozenset[
 
 def _read(run: CheckRun) -> frozenset[str]:
     return frozenset(run.used.read if run.used is not None else ())
-
-
-def _chosen(run: CheckRun) -> frozenset[str]:
-    return frozenset(run.used.chosen if run.used is not None else ())
 
 
 def _is_same(full: CheckRun, without: CheckRun, files: Collection[str]) -> bool:

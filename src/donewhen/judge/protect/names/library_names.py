@@ -25,19 +25,21 @@ FILES = {
     ".rb": re.compile(PLACES + r"(?:minitest|rspec|test-unit|test/unit|set|json|time|date|bundler|rake|rubygems)\.rb"),
 }
 """Single files of a library, where a language looks for modules first."""
-DOTNET = r"Xunit|NUnit|FluentAssertions|Moq|Shouldly|Microsoft\.VisualStudio\.TestTools\.UnitTesting"
-PACKAGES = re.compile(
-    r"(?:.*/)?(?:"
-    r"(?:Test2?|TAP|App/Prove)/.+\.pm"
-    r"|(?:junit|org/(?:junit|testng|hamcrest|assertj|mockito|opentest4j|apiguardian|spockframework|scalatest)|kotlin/test"
-    r"|io/kotest|com/google/common/truth|spock)/.+\.(?:java|kt|kts|scala|groovy|class)"
-    r"|(?:minitest|rspec|test/unit)/.+\.rb"
-    r"|(?:PHPUnit|Mockery|Pest|Codeception|Composer)/.+\.php"
-    rf"|(?:{DOTNET})/.+\.(?:cs|fs|vb)"
-    r"|vendor/(?:modules\.txt|autoload\.php|composer/.+)"
-    r")"
-)
-"""Files in the directory of a package, and the lists by which Go and PHP use copies of packages in the tree."""
+JVM = listed("""
+    junit org/junit org/testng org/hamcrest org/assertj org/mockito org/opentest4j org/apiguardian org/spockframework
+    org/scalatest kotlin/test io/kotest com/google/common/truth spock
+""")
+DOTNET = listed("Xunit NUnit FluentAssertions Moq Shouldly Microsoft.VisualStudio.TestTools.UnitTesting")
+PACKAGES = {
+    ".pm": listed("Test Test2 TAP App/Prove"),
+    ".rb": listed("minitest rspec test/unit"),
+    ".php": listed("PHPUnit Mockery Pest Codeception Composer vendor/composer"),
+    **dict.fromkeys((".java", ".kt", ".kts", ".scala", ".groovy", ".class"), JVM),
+    **dict.fromkeys((".cs", ".fs", ".vb"), DOTNET),
+}
+"""Suffix → directories of the packages of test libraries."""
+LISTS = ("vendor/modules.txt", "vendor/autoload.php")
+"""The lists by which Go and PHP use copies of packages in the tree."""
 SETTINGS = re.compile(
     r"(?:.*/)?(?:Directory\.(?:Build|Packages)\.(?:props|targets)|[^/]+\.runsettings|xunit\.runner\.json)"
 )
@@ -54,4 +56,6 @@ def hides_library(path: str) -> bool:
 
 def is_in_library(path: str) -> bool:
     """Return True if a file belongs to the package of a test library. A project may have such a package itself."""
-    return PACKAGES.fullmatch(path) is not None
+    directory = f"/{path.rpartition('/')[0]}/"
+    packages = PACKAGES.get(suffix(path), frozenset[str]())
+    return f"/{path}".endswith(tuple(f"/{name}" for name in LISTS)) or any(f"/{one}/" in directory for one in packages)

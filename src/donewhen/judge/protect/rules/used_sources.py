@@ -5,7 +5,7 @@ Names are compared as words of the text, in any language. Only what the runs on 
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 
 from donewhen.judge.protect.base_files import BaseFiles
 from donewhen.judge.protect.names.sources import is_source, may_be_source, stem, suffix
@@ -30,12 +30,14 @@ class UsedSources:
         self.chosen = frozenset(path for one in used for path in one.chosen)
         self.paths = tuple(path for path in self.read if may_be_source(path) or path in programs)[:MOST_READ]
         """Sources and programs, tests included."""
-        self._tokens = cache(lambda path: frozenset(TOKEN.findall(self.text(path))))
+        self._words: dict[str, frozenset[str]] = {}
 
     def names(self, path: str, name: str) -> bool:
         """Return True if the text of a file contains every part of a name."""
+        if path not in self._words:
+            self._words[path] = frozenset(TOKEN.findall(self.text(path)))
         parts = TOKEN.findall(name)
-        return bool(parts) and self._tokens(path).issuperset(parts)
+        return bool(parts) and self._words[path].issuperset(parts)
 
     def text(self, path: str) -> str:
         return self._texts.get(path, "")
