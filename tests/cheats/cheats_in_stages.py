@@ -56,7 +56,7 @@ IN_STAGES = [
         id="N",
         says="a right program beside the tests, where only the exit code is known",
         scene=BY_EXIT_CODE,
-        stopped_by="reruns",
+        stopped_by="observation",
         write={"tests/add": "#!/bin/sh\necho $(($1 + $2))\n"},
     ),
     Cheat(

@@ -229,6 +229,7 @@ LOOKUPS = [
         "a header of the project is found before the standard one",
         C_ASSERT,
         {"include/assert.h": "#define assert(x) (void)(x)\n"},
+        stopped_by="protection",
     ),
     cheat(
         "a module of the project is found before the one of the tests",
@@ -241,6 +242,7 @@ LOOKUPS = [
                 1;
             """)
         },
+        stopped_by="protection",
     ),
     cheat(
         "a package.json beside the tests maps the product to another file",

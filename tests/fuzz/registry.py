@@ -277,6 +277,7 @@ NOT_FOREIGN: Mapping[str, str] = {
     "judge.protect.contents.dependencies.version": PART,
     "judge.protect.commands.scripts_run.joined": PART,
     "judge.protect.rules.ignore_files.is_used_ignore_file": PART,
+    "judge.protect.rules.used_sources.is_inside": PART,
     "judge.protect.contents.line_files.setup_cfg": PART,
     "judge.protect.contents.locks.lock_files.accepted_part": PART,
     "judge.protect.contents.locks.sources.located": PART,

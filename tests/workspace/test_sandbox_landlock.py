@@ -162,7 +162,7 @@ except OSError as error: print(error.strerror)
     write(place.checkout, {"nested.py": nested, "donewhen/__init__.py": ""})
     source = Path(donewhen.__file__).parent
     launcher = "workspace/process/launcher"
-    modules = [f"{launcher}/{name}.py" for name in ("kernel", "messages", "observer")]
+    modules = [f"{launcher}/{name}.py" for name in ("home_files", "kernel", "messages", "observer")]
     for name in ("records.py", *modules, "workspace/sandbox/seccomp.py"):
         write(place.checkout, {f"donewhen/{name}": (source / name).read_text()})
     printed = await output(place.plain_room(Level.LANDLOCK), f"/usr/bin/python3 nested.py . {victim}")

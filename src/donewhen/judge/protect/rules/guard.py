@@ -114,7 +114,7 @@ class Guard:
             return reason
         is_new_package = is_in_library(path) and not self.is_in_old_directory(path)
         if hides_library(path) or is_new_package:
-            return "would be used instead of a library of the same name"
+            return "has the name of a library, and would hide it"
         return self.shadow_files.reason(path)
 
     def _build_cache_reason(self, path: str) -> str:
