@@ -232,6 +232,12 @@ def test_a_new_file_that_the_check_itself_names_is_work_to_be_done(tmp_path: Pat
     assert reason(used, "dist/list.txt") == ""
 
 
+def test_a_part_of_a_word_in_a_command_names_nothing(tmp_path: Path) -> None:
+    used = Base(tmp_path, {"src/a.py": ""}).used(missed={"rc": "", "list": ""}, command="search --all ./list src")
+    assert reason(used, "rc") == LOOKED_FOR, "it is only a part of another word"
+    assert reason(used, "list") == ""
+
+
 def test_a_file_in_which_the_check_itself_searches_is_what_it_judges(tmp_path: Path) -> None:
     base = Base(tmp_path, {"src/a.py": "", "answer.txt": "", "list.txt": ""})
     commands = (("grep", "right", "answer.txt"), ("grep", "right", "list.txt"))

@@ -7,6 +7,8 @@ which the work cannot forge.
 
 from collections.abc import Callable, Sequence
 
+from donewhen.judge.protect.commands.commands import WORD
+from donewhen.judge.protect.commands.scripts_run import joined
 from donewhen.judge.protect.names.mixed_files import is_manifest
 from donewhen.judge.protect.names.test_names import is_test_module
 from donewhen.judge.protect.rules.guard import Guard
@@ -73,8 +75,9 @@ class UsedFiles:
         return "a tool of a check looks for it by itself"
 
     def _is_named_by_check(self, path: str) -> bool:
-        """Return True if the command of a check names the path: then it is work to be done."""
-        return any(path in check.command for check in self.guard.contract.checks)
+        """Return True if a word of a check's command is the path: then it is work to be done."""
+        checks = self.guard.contract.checks
+        return any(path == joined(check.dir, word) for check in checks for word in WORD.findall(check.command))
 
 
 def is_examined(path: str) -> bool:
