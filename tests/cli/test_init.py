@@ -344,3 +344,72 @@ def ruff_of_this_environment(root: Path) -> None:
     tools.mkdir()
     shutil.copy(Path(sys.executable).with_name("ruff"), tools / "ruff")
     os.environ["PATH"] = f"{tools}:{os.environ['PATH']}"
+
+
+# -- product --
+
+CALC = {
+    "src/calc.py": "def add(a, b):\n    return a + b\n",
+    "vectors/sums.json": "[1, 2, 3]\n",
+    "tests/__init__.py": "",
+    "tests/test_calc.py": "import json, sys, unittest\nsys.path.insert(0, 'src')\nimport calc\n\n\n"
+    "class T(unittest.TestCase):\n    def test_it(self):\n        a, b, c = json.load(open('vectors/sums.json'))\n"
+    "        self.assertEqual(calc.add(a, b), c)\n    def test_zero(self):\n        self.assertEqual(0, 0)\n",
+}
+
+
+def product(root: Path) -> list[str] | None:
+    return tomllib.loads((root / "donewhen.toml").read_text()).get("contract", {}).get("product")
+
+
+def test_init_proposes_the_product_with_reasons(make: Make) -> None:
+    root = make(CALC)
+    answer = init(root)
+    assert answer.code == 0, answer.err
+    assert (
+        "product: of what the checks use, what the work may change\n    src/**  sources are usually here\n"
+        in answer.out
+    )
+    assert answer.out.endswith("donewhen.toml: tests, product\n")
+    assert product(root) == ["src/**"]
+    assert '    "src/**",  # sources are usually here\n' in (root / "donewhen.toml").read_text()
+
+
+def test_the_product_that_init_writes_decides_which_changes_count(make: Make) -> None:
+    root = make(CALC)
+    init(root)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "contract")
+    write(root, {"src/calc.py": "def add(a, b):\n    return 4\n", "vectors/sums.json": "[1, 2, 4]\n"})
+    answer = donewhen("check", cwd=root)
+    assert answer.code == 1, answer.out
+    assert "vectors/sums.json" in answer.out and "which changes count: declared, observed" in answer.out
+
+
+def test_init_sees_the_product_of_files_that_are_not_committed(make: Make) -> None:
+    root = make(CALC)
+    write(
+        root,
+        {"lib/more.py": "", "src/calc.py": "import sys\nsys.path.append('lib')\nimport more\n" + CALC["src/calc.py"]},
+    )
+    assert init(root).code == 0
+    assert product(root) == ["lib/**", "src/**"]
+
+
+def test_red_tests_show_the_product_if_others_passed(make: Make) -> None:
+    root = make({**CALC, "vectors/sums.json": "[1, 2, 4]\n"})
+    assert init(root).code == 0
+    assert product(root) == ["src/**"]
+
+
+def test_without_a_complete_trial_run_no_product_is_written_and_init_says_why(make: Make) -> None:
+    root = make({**CALC, "src/calc.py": "def add(a, b) return a\n"})
+    answer = init(root)
+    assert answer.code == 0 and product(root) is None
+    assert "note: product is not written: tests did not run to the end" in answer.err
+
+
+def test_a_file_that_has_a_contract_gets_no_product(make: Make) -> None:
+    root = make({**CALC, "donewhen.toml": "[contract]\ndescription = 'a'\n"})
+    assert init(root).code == 0
+    assert product(root) is None

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from protection import contract
 
 from donewhen.judge.protect import Guard, UsedFiles
-from donewhen.judge.protect.rules.product import proposed
 from donewhen.judge.used_paths import UsedPaths
 from donewhen.workspace.beneath import Root
 
@@ -262,11 +261,11 @@ def test_editable_paths_are_free(tmp_path: Path) -> None:
     assert reason(UsedFiles(guard, [UsedPaths(read=tuple(base.files))]), "vectors/one.json") == ""
 
 
-def test_the_same_is_proposed_as_patterns_with_reasons(tmp_path: Path) -> None:
-    files = {"src/a.py": "", "src/b/c.py": "", "shop/__init__.py": "", "calc.py": "", "tests/test_a.py": "calc"}
-    patterns = proposed(Base(tmp_path, files).used().product, files)
-    assert [one.pattern for one in patterns] == ["*.py", "shop/**", "src/**"]
-    assert all(one.reason for one in patterns)
+def test_a_declared_pattern_for_the_root_does_not_cover_a_file_that_a_tool_finds_by_itself(tmp_path: Path) -> None:
+    base = Base(tmp_path, {"calc.js": "", "calc.test.js": "require('./calc')"})
+    missed = {"judge.config.js": ""}
+    assert reason(base.used(missed=missed, product=("*.js",)), "judge.config.js") == BY_ITSELF
+    assert reason(base.used(missed=missed, product=("*.js", "judge.config.js")), "judge.config.js") == ""
 
 
 NAMES = st.sampled_from(

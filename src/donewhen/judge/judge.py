@@ -23,6 +23,7 @@ from donewhen.judge.graded_tree import GradedTree
 from donewhen.judge.green_proof import GreenProof, JudgeRequest
 from donewhen.judge.judge_host import JudgeHost
 from donewhen.judge.run_cache import RunCache, key_of
+from donewhen.judge.used_paths import UsedPaths
 from donewhen.judge.verdict import Basis, CheckStatus, Result, Verdict, VerdictNote
 from donewhen.workspace.beneath import Root
 
@@ -51,6 +52,8 @@ class Judge:
         self._base_runs: dict[tuple[str, frozenset[str]], CheckRun] = {}
         self._used_by: dict[str, CheckRun] = {}
         """For each check, a run on the base that shows what it uses."""
+        self.used: dict[str, UsedPaths] = {}
+        """For each check, what its run on the judged tree used, if that was observed."""
 
     async def verdict(self) -> Verdict:
         base_tree = await self._host.store.tree_of(self._request.base)
@@ -177,7 +180,10 @@ class Judge:
     async def _result(self, proof: GreenProof, check: Check) -> Result:
         phase = self._request.phase
         self._emit(events.CheckStarted(name=check.name, phase=phase))
-        result = await self._evaluate(proof, check, await proof.runs.run(check, proof.graded.tree))
+        run = await proof.runs.run(check, proof.graded.tree)
+        if run.used is not None:
+            self.used[check.name] = run.used
+        result = await self._evaluate(proof, check, run)
         self._emit_result(result, phase)
         if result.status is CheckStatus.TIMEOUT and not self._request.once and self._request.overloaded():
             # A timeout on an overloaded machine is not evidence about the work, so the check runs a second time.

@@ -32,10 +32,12 @@ def command() -> int:
     if not written.checks:
         click.echo(one_line(f"{written.file} already has a check for everything that was found"))
         return 0
+    contract_lines.show_product(written.product)
     names = [one.check.name for one in written.checks]
     keys = [f"{key} = {list(values)}" for key, values in written.workspace.items()]
+    product = ["product"] if written.product else []
     done = "wrote" if written.before is None else "added to"
-    click.echo(one_line(f"{done} {written.file}: {', '.join([*names, *keys])}"))
+    click.echo(one_line(f"{done} {written.file}: {', '.join([*names, *product, *keys])}"))
     return 0
 
 

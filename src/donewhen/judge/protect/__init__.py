@@ -5,10 +5,10 @@
     commands/    which scripts and test files of the base the checks run or name, found by reading the commands
     contents/    files that contain both product and judging parts: manifests, tests inside of source files
     rules/       the decisions: `guard` has the rules about a path, `grade` applies them to the changes of a candidate;
-                 `suite` finds what the settings of the base call tests, `step_definitions` what
-                 scenarios use; `used_files` and `product` apply what the
-                 runs on the base used; `shadow_files`, `shadow_modules` and `ignore_files` find files that would
-                 replace or hide others; `setup_files` decides what setup commands see of a candidate
+                 `suite` finds what the settings of the base call tests, `step_definitions` what scenarios use;
+                 `used_files` and `product` apply what the runs on the base used, `proposed_product` writes it as
+                 patterns; `shadow_files`, `shadow_modules` and `ignore_files` find files that would replace or hide
+                 others; `setup_files` decides what setup commands see of a candidate
 
 The cost depends on the number of changes, not on the size of the repository. Nothing is run here. Files of the
 candidate are read as data and are not trusted.

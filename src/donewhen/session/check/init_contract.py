@@ -27,9 +27,11 @@ from donewhen.judge.detect import Proposal, Proposed, propose
 from donewhen.judge.detect.ci_commands import plain_commands
 from donewhen.judge.detect.recognise import recognise
 from donewhen.judge.detect.select import unused
+from donewhen.judge.protect.rules.product import ProductPattern
 from donewhen.judge.verdict import CheckStatus, Result, Verdict
 from donewhen.records import frozen
 from donewhen.session.check import judge_tree
+from donewhen.session.check.judge_tree import Trial
 from donewhen.session.log.open_archive import Say
 from donewhen.session.settings import contract_file, settings
 from donewhen.session.settings.trust import TrustBook
@@ -41,6 +43,10 @@ from donewhen.workspace.state_dir import state_root
 LONGEST_TRIAL_SECS = 120
 SLOW_SECS = 30
 HEADING = '# What "done" means in this repository: `donewhen check` runs every check.\n\n'
+PRODUCT_HEADING = (
+    "[contract]\n"
+    "# Of what the checks use, what the work may change. Other files that they use are judged as the base has them.\n"
+)
 NOT_INSTALLED = re.compile(
     r"(?=\S*python)\S+: No module named \w+$|error: no such command: |error: Failed to spawn: |Command not found: \S+$|"
     r".* could not be found within PATH |.* is not found in your PATH|.*npx canceled due to missing packages|"
@@ -66,6 +72,8 @@ class ContractProposal:
     stated: frozenset[str]
     """Keys of `[workspace]` that the file has."""
     found: Proposal
+    product: tuple[ProductPattern, ...] = ()
+    """What the work may change, of what the checks use. Known after a trial run."""
 
     @property
     def has_tests(self) -> bool:
@@ -119,21 +127,22 @@ def _done_by(check: Check) -> set[tuple[str, str]]:
 
 async def try_out(
     workplace: Workplace, proposal: ContractProposal, emit: Emit, say: Say
-) -> tuple[ContractProposal, Verdict]:
+) -> tuple[ContractProposal, Trial]:
     """Run what would be written, once, on the working tree as it is and with the workspace that it would have.
 
     A check that cannot start here is replaced by another command for the same purpose, if one is known.
     """
-    verdict = await _run_once(workplace, proposal, proposal.checks, emit, say)
-    while stuck := [one for one in proposal.checks if one.otherwise and _problem_in(verdict, one)]:
+    trial = await _run_once(workplace, proposal, proposal.checks, emit, say)
+    while stuck := [one for one in proposal.checks if one.otherwise and _problem_in(trial.verdict, one)]:
         for one in stuck:
-            say(f"note: {one.check.name}: {one.check.command} cannot start here: {_problem_in(verdict, one)}")
+            say(f"note: {one.check.name}: {one.check.command} cannot start here: {_problem_in(trial.verdict, one)}")
         others = {one.check.name: _otherwise(one) for one in stuck}
         proposal = replace(proposal, checks=tuple(others.get(one.check.name, one) for one in proposal.checks))
         again = await _run_once(workplace, proposal, tuple(others.values()), emit, say)
-        results = {result.name: result for result in (*verdict.results, *again.results)}
-        verdict = replace(verdict, results=tuple(results[one.check.name] for one in proposal.checks))
-    return proposal, verdict
+        results = {result.name: result for result in (*trial.verdict.results, *again.verdict.results)}
+        verdict = replace(trial.verdict, results=tuple(results[one.check.name] for one in proposal.checks))
+        trial = Trial(verdict, {**trial.used, **again.used})
+    return proposal, trial
 
 
 def _problem_in(verdict: Verdict, one: Proposed) -> str:
@@ -146,13 +155,12 @@ def _otherwise(one: Proposed) -> Proposed:
 
 async def _run_once(
     workplace: Workplace, proposal: ContractProposal, proposed: tuple[Proposed, ...], emit: Emit, say: Say
-) -> Verdict:
+) -> Trial:
     variables = {f"DONEWHEN__WORKSPACE__{key.upper()}": json.dumps(list(v)) for key, v in proposal.workspace.items()}
     environment = {**variables, **os.environ}
     start = proposal.file.parent
     widened = settings.load(start, workplace.repo.root, environment, TrustBook(state_root(os.environ)))
     checks = {one.check.name: replace(one.check, timeout_secs=LONGEST_TRIAL_SECS) for one in proposed}
-    request = judge_tree.CheckRequest(subject="as-is", once=True)
 
     def emit_and_say(event: Event) -> None:
         emit(event)
@@ -160,7 +168,7 @@ async def _run_once(
             say(f"waiting for {event.name}, at most {LONGEST_TRIAL_SECS} s: {checks[event.name].command}")
 
     contract = Contract(checks=tuple(checks.values()))
-    return await judge_tree.check(replace(workplace, settings=widened), contract, request, emit_and_say)
+    return await judge_tree.try_out(replace(workplace, settings=widened), contract, emit_and_say)
 
 
 def start_problem(result: Result) -> str:
@@ -193,6 +201,31 @@ def after_trial(proposal: ContractProposal, verdict: Verdict) -> ContractProposa
     kept = [one for one in proposal.checks if one.check.name not in gone]
     checks = tuple(replace(one, check=_with_time_limit(one.check, results[one.check.name])) for one in kept)
     return replace(proposal, checks=checks)
+
+
+async def with_product(workplace: Workplace, proposal: ContractProposal, trial: Trial, say: Say) -> ContractProposal:
+    """Return the proposal with the product, if the trial run shows it. A file that has a contract is not given one."""
+    if proposal.known or "contract" in parse_toml(proposal.before or b""):
+        return proposal
+    results = {result.name: result for result in trial.verdict.results}
+    unseen = [one.check.name for one in proposal.checks if not _shows_all(one, results[one.check.name], trial)]
+    if unseen:
+        reason = f"{', '.join(unseen)} did not run to the end, so that not everything that it uses is known"
+        say(f"note: product is not written: {reason}. Every run infers it")
+        return proposal
+    contract = Contract(checks=tuple(one.check for one in proposal.checks))
+    used = [trial.used[one.check.name] for one in proposal.checks]
+    return replace(proposal, product=await judge_tree.propose_product(workplace, contract, used))
+
+
+def _shows_all(one: Proposed, result: Result, trial: Trial) -> bool:
+    """Return True if everything that a check uses is known. Red tests show it if others passed in the same run."""
+    used = trial.used.get(one.check.name)
+    if used is None or not used.is_complete:
+        return False
+    some_passed = result.tests is not None and result.tests.passed > 0
+    is_red = result.status is CheckStatus.FAIL and (some_passed or one.kind != "tests")
+    return result.status is CheckStatus.PASS or is_red
 
 
 def _with_time_limit(check: Check, result: Result) -> Check:
@@ -242,7 +275,8 @@ def extend_text(text: str, proposal: ContractProposal) -> str:
     keys = {key: list(values) for key, values in proposal.workspace.items()}
     ending = "\r\n" if "\r\n" in text else "\n"
     start = _with_keys(text, _toml_text(keys).replace("\n", ending)) if keys and "workspace" in old else text or HEADING
-    blocks = ["[workspace]\n" + _toml_text(keys)] if keys and "workspace" not in old else []
+    blocks = [PRODUCT_HEADING + _product_text(proposal.product)] if proposal.product else []
+    blocks += ["[workspace]\n" + _toml_text(keys)] if keys and "workspace" not in old else []
     blocks += [
         f"[[check]]\n{_reason(one.why)}{_toml_text(contract_file.entry_of(one.check))}" for one in proposal.checks
     ]
@@ -250,6 +284,8 @@ def extend_text(text: str, proposal: ContractProposal) -> str:
     new = start + gap + "\n".join(blocks).replace("\n", ending)
     workspace = {**old.get("workspace", {}), **keys}
     wanted = {**old, "check": [*old.get("check", []), *entries], **({"workspace": workspace} if workspace else {})}
+    if proposal.product:
+        wanted["contract"] = {"product": [one.pattern for one in proposal.product]}
     try:
         is_right = parse_toml(new) == wanted
     except BadToml:
@@ -271,6 +307,13 @@ def _toml_text(values: Mapping[str, Any]) -> str:
     import tomlkit
 
     return tomlkit.dumps(values)
+
+
+def _product_text(patterns: Sequence[ProductPattern]) -> str:
+    """Return the key `product`, with the reason of each pattern."""
+    texts = [f"    {_toml_text({'x': one.pattern}).removeprefix('x = ').rstrip()},  " for one in patterns]
+    lines = [text + _reason(one.reason) for text, one in zip(texts, patterns, strict=True)]
+    return f"product = [\n{''.join(lines)}]\n"
 
 
 def _reason(why: str) -> str:

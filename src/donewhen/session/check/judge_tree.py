@@ -7,10 +7,10 @@ import datetime
 import hashlib
 import json
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from donewhen import __version__
 from donewhen.event_records import CheckResult
@@ -22,6 +22,7 @@ from donewhen.judge.green_proof import JudgeRequest
 from donewhen.judge.judge import Judge
 from donewhen.judge.judge_host import JudgeEnvironment
 from donewhen.judge.run_cache import RUNS, RunCache
+from donewhen.judge.used_paths import UsedPaths
 from donewhen.judge.verdict import CheckStatus, Phase, Verdict
 from donewhen.records import frozen
 from donewhen.session.check import toolchain
@@ -33,6 +34,9 @@ from donewhen.session.workplace import Workplace, sandbox_config
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.sandbox import env_vars
 from donewhen.workspace.trees.trees import require_shareable
+
+if TYPE_CHECKING:
+    from donewhen.judge.protect.rules.product import ProductPattern
 
 Subject = Literal["working", "as-is", "head"]
 SECRET_FILE_BYTES = 64 * 1024
@@ -89,7 +93,38 @@ class TreeToJudge:
     """True: no check runs a second time."""
 
 
+@frozen
+class Trial:
+    """A run of checks on the working tree that is compared with nothing."""
+
+    verdict: Verdict
+    used: Mapping[str, UsedPaths]
+    """What each check used, if it was observed."""
+
+
+async def try_out(workplace: Workplace, contract: Contract, emit: Emit) -> Trial:
+    """Run every check once on the working tree as it is. It is its own base, so that look-ups are recorded too."""
+    base = await workplace.store.snapshot()
+    tree = TreeToJudge(base=base, candidate=await workplace.store.tree_of(base), as_is=True, once=True)
+    judge = await _judge_of(workplace, contract, tree, emit)
+    return Trial(await judge.verdict(), judge.used)
+
+
+async def propose_product(
+    workplace: Workplace, contract: Contract, used: Sequence[UsedPaths]
+) -> "tuple[ProductPattern, ...]":
+    """Return patterns for what the work may change, of what these checks used on the working tree."""
+    from donewhen.judge.protect.rules import proposed_product  # path rules: other verdicts load them on use
+
+    base = await workplace.store.snapshot()
+    return proposed_product.propose_product(contract, await workplace.trees.layers.root_of(base), used)
+
+
 async def judge_tree(workplace: Workplace, contract: Contract, tree: TreeToJudge, emit: Emit) -> Verdict:
+    return await (await _judge_of(workplace, contract, tree, emit)).verdict()
+
+
+async def _judge_of(workplace: Workplace, contract: Contract, tree: TreeToJudge, emit: Emit) -> Judge:
     environment = judge_environment(workplace, contract)
     await find_held_out_files(workplace, tree.base, environment)
     if tree.only:
@@ -105,7 +140,7 @@ async def judge_tree(workplace: Workplace, contract: Contract, tree: TreeToJudge
         once=tree.once,
     )
     runs = RunCache(workplace.trees.directory / RUNS, tree.fresh)
-    return await Judge(workplace, contract, case, runs, emit).verdict()
+    return Judge(workplace, contract, case, runs, emit)
 
 
 async def held_out_files(workplace: Workplace, base: str) -> frozenset[str]:

@@ -43,13 +43,15 @@ async def init(watch: InitWatcher) -> ContractProposal:
         if wider and watch.allows(wider):
             proposal = replace(proposal, workspace={**proposal.workspace, **wider})
         with watch.judging() as view:
-            proposal, verdict = await init_contract.try_out(workplace, proposal, view.emit, watch.say)
+            proposal, trial = await init_contract.try_out(workplace, proposal, view.emit, watch.say)
+        verdict = trial.verdict
         view.show(verdict)
         for name, reason in init_contract.left_out(proposal, verdict).items():
             watch.say(f"note: {name} is left out because {reason}")
         proposal = init_contract.after_trial(proposal, verdict)
         if not proposal.has_tests:
             raise BadInput("no tests can start here; nothing was written")
+        proposal = await init_contract.with_product(workplace, proposal, trial, watch.say)
         init_contract.write(proposal)
         written = {one.check.name: one.check for one in proposal.checks}
         for result in verdict.results:

@@ -27,6 +27,11 @@ def first_match(patterns: Iterable[str], path: str) -> str:
     return next((pattern for pattern in patterns if compiled(pattern).fullmatch(path)), "")
 
 
+def literal(path: str) -> str:
+    """Return a pattern that covers this path alone, and what is below it."""
+    return WILD.sub(lambda found: f"[{found[0]}]", path)
+
+
 def require_sound(pattern: str, key: str) -> None:
     """Raise BadInput, with the settings key, for an invalid pattern."""
     try:

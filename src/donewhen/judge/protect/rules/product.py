@@ -6,7 +6,7 @@ that no source of the product names.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 
 from donewhen.judge.protect.base_files import BaseFiles
@@ -60,7 +60,7 @@ class Product:
             found = globs.first_match(self._declared, path)
             return ProductPattern(found, "declared in the contract") if found else None
         if DOCUMENTS.fullmatch(path):
-            return ProductPattern(path, "documentation")
+            return ProductPattern(globs.literal(path), "documentation")
         if self._is_test(path) or self._entry_points.include(path):
             return None
         is_source = may_be_source(path) or path in self._sources
@@ -109,20 +109,21 @@ class Product:
     def _pattern_of_source(self, path: str) -> ProductPattern | None:
         directory = path.rpartition("/")[0]
         if usual := usual_directory(path):
-            return ProductPattern(f"{usual}/**", "sources are usually here")
+            return ProductPattern(f"{globs.literal(usual)}/**", "sources are usually here")
         if not directory:
             return self._pattern_at_root(path)
         top = path.partition("/")[0]
         if not SCRIPT_DIRECTORIES.isdisjoint(directory.split("/")):
             return None
         if suffix(path) in COMPILED or top in self._accepted or not self._base.is_directory(top):
-            return ProductPattern(f"{top}/**", "sources that the checks use")
+            return ProductPattern(f"{globs.literal(top)}/**", "sources that the checks use")
         return None
 
     def _pattern_at_root(self, path: str) -> ProductPattern | None:
         is_known = suffix(path) in COMPILED or MAIN_FILES.fullmatch(stem(path)) or path not in self._used.chosen
         if is_known or self.is_named(path) or name_of(path) in self._used.manifest_words:
-            return ProductPattern(f"*{suffix(path)}" if suffix(path) else path, "sources at the root")
+            ending = path.removeprefix(stem(path))
+            return ProductPattern(f"*{globs.literal(ending)}" if ending else globs.literal(path), "sources at the root")
         return None
 
     @cached_property
@@ -153,12 +154,12 @@ class Product:
         directory, _, name = path.rpartition("/")
         top = path.partition("/")[0]
         if among := usual_directory(path) or (top if top in self._accepted else ""):
-            return ProductPattern(f"{among}/**", "belongs to the sources here")
+            return ProductPattern(f"{globs.literal(among)}/**", "belongs to the sources here")
         nearest = directory.rpartition("/")[2]
         for other in self._product_sources:
             if name in self._used.text(other) or (nearest and self._used.names(other, nearest)):
-                return ProductPattern(path, "a source of the product names it")
-        return ProductPattern(path, "the checks use no source") if path in self._only_data else None
+                return ProductPattern(globs.literal(path), "a source of the product names it")
+        return ProductPattern(globs.literal(path), "the checks use no source") if path in self._only_data else None
 
     @cached_property
     def _only_data(self) -> frozenset[str]:
@@ -168,9 +169,3 @@ class Product:
         data = [path for path in self._used.read if path not in self._sources and not self._is_test(path)]
         data = [path for path in data if not self._entry_points.include(path)]
         return frozenset([path for path in data if not EXPECTED.search(path)] or data)
-
-
-def proposed(product: Product, paths: Iterable[str]) -> tuple[ProductPattern, ...]:
-    """Return the patterns for these paths, each once, in the order of their text."""
-    found = {match.pattern: match for path in paths if (match := product.pattern(path))}
-    return tuple(found[pattern] for pattern in sorted(found))

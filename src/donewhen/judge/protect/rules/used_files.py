@@ -68,9 +68,12 @@ class UsedFiles:
         deciding = self.guard.names.deciding(path)
         if deciding and deciding.family and self.guard.is_first(deciding.directory, deciding.family):
             return ""  # the first file of a build tool is work to be done
-        if not self.product.covers(path):
+        pattern = self.product.pattern(path)
+        if pattern is None:
             return "a check looks for it, and it is not product"
-        if self.guard.contract.product or self.product.is_named(path):
+        # Tools look for their settings at the root, so `*.js` does not mean all of what a tool may find there.
+        declared = self.guard.contract.product
+        if path in declared or (declared and "/" in pattern.pattern) or self.product.is_named(path):
             return ""
         return "a tool of a check looks for it by itself"
 
