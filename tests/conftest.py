@@ -5,7 +5,9 @@ Fixtures that only some tests need are in the directory of those tests.
 
 import itertools
 import os
+import re
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +19,10 @@ from tiers import examples, left_out
 CALLERS_HOME = Path(os.environ.get("HOME") or Path.home())
 """Read at import, before a test gets its own home."""
 
+ROOT = Path(__file__).parents[1]
+TABLES = ROOT / ".cache" / "tables"
+LONGEST_TABLE = 24
+"""Lines. A longer table is printed in part and written to a file."""
 
 # A busy machine is not a fault: no limits on time.
 settings.register_profile(
@@ -82,19 +88,47 @@ def show_table(record_property: Callable[[str, object], None]) -> Callable[[str]
     return lambda table: record_property("table", table)
 
 
+@pytest.fixture
+def count_as(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Return a function that gives the test a kind. Passed tests of each kind are counted after all tests have run."""
+    return lambda kind: record_property("kind", kind)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     show_tables(terminalreporter)
+    show_counts(terminalreporter)
     name_left_out(terminalreporter)
 
 
 def show_tables(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the tables. Of a long one, print both ends: the tests that failed must stay in sight."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     for report in reports:
         for name, table in getattr(report, "user_properties", []):
             if name == "table" and getattr(report, "when", "") == "call":
                 terminalreporter.write_line("")
-                for line in str(table).splitlines():
+                for line in shortened(str(table), report.nodeid):
                     terminalreporter.write_line(line)
+
+
+def show_counts(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for report in terminalreporter.stats.get("passed", []) if getattr(report, "when", "") == "call"]
+    kinds = Counter(
+        kind for report in reports for name, kind in getattr(report, "user_properties", []) if name == "kind"
+    )
+    for kind, count in sorted(kinds.items()):
+        terminalreporter.write_line(f"{kind}: {count}")
+
+
+def shortened(table: str, test: str) -> list[str]:
+    lines = table.splitlines()
+    if len(lines) <= LONGEST_TABLE:
+        return lines
+    file = TABLES / (re.sub(r"[^\w.-]+", "-", test.partition("[")[0]) + ".txt")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"{table}\n")
+    start, end = lines[: LONGEST_TABLE // 3], lines[-LONGEST_TABLE // 3 :]
+    return [*start, f"… {len(lines) - len(start) - len(end)} more lines: {file.relative_to(ROOT)}", *end]
 
 
 def name_left_out(terminalreporter: pytest.TerminalReporter) -> None:

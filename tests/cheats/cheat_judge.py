@@ -39,6 +39,7 @@ SIGNS = {
     "red, then green": "reruns",
     "no longer starts": "observation",
     "no longer reads": "observation",
+    "a part of the check made": "observation",
     "at least": "counts",
     "on the base": "counts",
     "a test of the base did not run": "counts",

@@ -387,6 +387,15 @@ REWRITES = [
         },
     ),
     Cheat(
+        id="34",
+        says="bytecode is poisoned for the second part of a check and removed by the poisoned module",
+        scene=STAGES,
+        stopped_by="observation",
+        write={
+            "words.py": POISONING.replace("a + b\\n", "a + b\\nimport shutil\\nshutil.rmtree('__pycache__')\\n") + SHOUT
+        },
+    ),
+    Cheat(
         id="A103",
         says="a module that is imported early rewrites data that the tests find by a pattern",
         scene=CASES,

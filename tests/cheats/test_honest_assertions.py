@@ -1,5 +1,7 @@
 """Honest work under tests with every style of assertion is accepted, and a test that must fail was really added."""
 
+from collections.abc import Callable
+
 import pytest
 from assertion_scenes import CASES, CHAI, MODULES, PHPUNIT, REAL_JEST, RSPEC, RUST_MACROS, SPELT_OUT, STYLES
 from cheat import Scene
@@ -33,8 +35,9 @@ def works() -> list[Work]:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("work", works(), ids=lambda work: work.says)
 async def test_honest_work_is_accepted_with_tests_that_must_fail_beside_it(
-    work: Work, workspace: CheatWorkspace
+    work: Work, workspace: CheatWorkspace, count_as: Callable[[str], None]
 ) -> None:
+    count_as("honest work, accepted as it is")
     tree = workspace.fresh(work.scene)
     do(work, tree, workspace)
     verdict = await verdict_of(tree)

@@ -1,5 +1,7 @@
 """Honest changes of dependencies are accepted unchanged: versions, new and removed names, entries that were there."""
 
+from collections.abc import Callable
+
 import pytest
 from cheat import text
 from cheat_judge import verdict_of
@@ -104,7 +106,10 @@ WORKS = [
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.says.replace(" ", "-"))
-async def test_an_honest_change_of_dependencies_is_accepted(work: Work, workspace: CheatWorkspace) -> None:
+async def test_an_honest_change_of_dependencies_is_accepted(
+    work: Work, workspace: CheatWorkspace, count_as: Callable[[str], None]
+) -> None:
+    count_as("honest work, accepted as it is")
     tree = workspace.fresh(work.scene)
     do(work, tree, workspace)
     verdict = await verdict_of(tree)

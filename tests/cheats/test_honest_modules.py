@@ -1,5 +1,7 @@
 """Rust modules that move with their tests are accepted unchanged, and nothing is set aside."""
 
+from collections.abc import Callable
+
 import pytest
 from cheat_judge import verdict_of
 from cheat_scenes_rust_js import RUST_INNER, RUST_MODULE
@@ -39,7 +41,10 @@ WORKS = [
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.says.replace(" ", "-"))
-async def test_a_module_that_moves_with_its_tests_is_accepted(work: Work, workspace: CheatWorkspace) -> None:
+async def test_a_module_that_moves_with_its_tests_is_accepted(
+    work: Work, workspace: CheatWorkspace, count_as: Callable[[str], None]
+) -> None:
+    count_as("honest work, accepted as it is")
     tree = workspace.fresh(work.scene)
     do(work, tree, workspace)
     verdict = await verdict_of(tree)

@@ -4,15 +4,16 @@ Some honest work changes what decides how a check runs. It is green without that
 is green as a whole, and exactly that part is named.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cheat import text
+from cheat import Scene, text
 from cheat_judge import verdict_of
 from cheat_scenes import BY_PATTERN, MAKE, PLAIN, SCRIPT, SETUP, STATE, UNITTEST
 from cheat_scenes_rust_js import NODE, NPM, RUST, RUST_INLINE
 from cheat_workspace import CheatWorkspace, put
-from cheats_in_stages import ASKED, BY_EXIT_CODE, SHARED, USER_SETTINGS, on_import
+from cheats_in_stages import ASKED, BY_EXIT_CODE, OWN_PROGRAM, SHARED, USER_SETTINGS, on_import
 from cheats_on_programs import CTEST, DIFFERENCES, INCLUDED, PROVE, SHELL, STAMP, TARGET
 from honest_work import Work
 from honest_work_on_use import ON_USE
@@ -21,6 +22,11 @@ from unknown_tools import WORK_WITH_TOOLS
 pytestmark = pytest.mark.anyio
 
 FIX = {"calc.py": "def add(a, b):\n    return a + b\n"}
+ENDS = {
+    (False, False): "accepted as it is",
+    (True, False): "accepted, with a part that is set aside and offered",
+    (True, True): "waiting for a person, with exactly the part to decide on",
+}
 RUST_FIX = {"src/lib.rs": ("    a - b", "    a + b")}
 C_FIX = {"add.c": ("a - b", "a + b")}
 JS_FIX = {"add.js": "exports.add = (a, b) => a + b;\n"}
@@ -32,8 +38,59 @@ NEW_TEST = text("""
         assert add(10**20, 1) == 10**20 + 1
 """)
 
+GENERATED = Scene(
+    "generated",
+    "python",
+    {
+        "src/generate.py": "print('nothing is generated yet')\n",
+        "tests/test_table.py": "def test_table():\n    from generated.table import ROWS\n\n    assert ROWS == [1, 2]\n",
+        ".gitignore": "generated/\n__pycache__/\n.pytest_cache/\n",
+    },
+    {"tests": "python src/generate.py && python -m pytest -q"},
+)
+BUILT_IN_STEPS = Scene(
+    "built-in-steps",
+    "c",
+    {
+        "Makefile": text("""
+            test: program
+            \t./program > printed
+            \tgrep -qx 5 printed
+            program: main.o add.o
+            \tcc -o program main.o add.o
+            clean:
+            \trm -f *.o program printed
+        """),
+        "main.c": '#include <stdio.h>\nint add(int, int);\nint main(void) { printf("%d\\n", add(2, 3)); return 0; }\n',
+        "add.c": "int add(int a, int b) { return a + }\n",
+        ".gitignore": "*.o\nprogram\nprinted\n",
+    },
+    {"tests": "make test"},
+    programs=("make", "cc"),
+)
+"""The base does not compile, so its run makes less than an honest one."""
 
 WORKS = [
+    Work(
+        says="a fix beside a program that looks for settings", scene=OWN_PROGRAM, edit={"calc.py": ("a - b", "a + b")}
+    ),
+    Work(
+        says="a generator that makes the module which the next stage imports",
+        scene=GENERATED,
+        write={
+            "src/generate.py": text("""
+                from pathlib import Path
+
+                Path("generated").mkdir(exist_ok=True)
+                Path("generated/table.py").write_text("ROWS = [1, 2]\\n")
+            """)
+        },
+    ),
+    Work(
+        says="a fix after which a build makes what it only looked for before",
+        scene=BUILT_IN_STEPS,
+        edit={"add.c": ("a + }", "a + b; }")},
+    ),
     Work(says="a simple fix", write=FIX),
     Work(says="a fix and new tests", write={**FIX, "tests/test_large.py": NEW_TEST}),
     Work(
@@ -240,7 +297,8 @@ WORKS = [
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.says.replace(" ", "-"))
-async def test_honest_work_is_accepted(work: Work, workspace: CheatWorkspace) -> None:
+async def test_honest_work_is_accepted(work: Work, workspace: CheatWorkspace, count_as: Callable[[str], None]) -> None:
+    count_as(f"honest work, {ENDS[bool(work.set_aside), work.needs_person]}")
     tree = workspace.fresh(work.scene)
     do(work, tree, workspace)
     verdict = await verdict_of(tree)

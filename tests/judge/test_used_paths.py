@@ -28,7 +28,7 @@ def run(
 
 
 def used(*runs: ProgramRun, complete: bool = True) -> UsedPaths:
-    return used_paths(Observed(complete, runs), ROOT, BASE.__contains__)
+    return used_paths(Observed(complete, runs), ROOT, BASE.__contains__, {})
 
 
 def test_files_of_the_base_that_a_program_read_are_used() -> None:

@@ -23,7 +23,7 @@ from donewhen.workspace.trees.trees import Tree
 if TYPE_CHECKING:
     from donewhen.workspace.sandbox.seccomp import ObservedCalls
 
-VERSION = 5
+VERSION = 6
 """Version of the format and meaning of kept runs. A change of this number makes all kept runs unknown."""
 
 

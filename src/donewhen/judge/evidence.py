@@ -6,7 +6,7 @@ no more skipped tests. If the run on the base left a report, this run must leave
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from donewhen.judge.check_run import CheckRun
 from donewhen.judge.contract import Check, Contract
@@ -187,6 +187,13 @@ def doubts_of_reads(unread: Sequence[str]) -> Iterator[Doubt]:
     if unread:
         more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
         yield CheckStatus.TAMPERED, f"it no longer reads what it read on the base: {unread[0]}{more}"
+
+
+def doubts_of_made(reasons: Mapping[str, str]) -> Iterator[Doubt]:
+    """Yield a doubt for each file that one part of a check made for another one, with the reason against it."""
+    for path, reason in reasons.items():
+        if reason:
+            yield CheckStatus.TAMPERED, f"a part of the check made {path} for another part: {reason}"
 
 
 def doubts_of_report(run: CheckRun, base: CheckRun) -> Iterator[Doubt]:

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from donewhen.judge import evidence
 from donewhen.judge.check_run import CheckRun
@@ -22,6 +22,7 @@ from donewhen.judge.evidence import Doubt
 from donewhen.judge.graded_tree import GradedTree
 from donewhen.judge.judge_host import JudgeEnvironment
 from donewhen.judge.mentions import mentioned_names
+from donewhen.judge.used_paths import UsedPaths
 from donewhen.judge.verdict import CheckStatus, Phase, VerdictNote
 from donewhen.records import frozen
 from donewhen.workspace.beneath import LeavesRoot, Root
@@ -69,6 +70,13 @@ class JudgeRequest:
     """Returns True if the machine may be the cause of a timeout. Called only after a timeout."""
 
 
+class PathRules(NamedTuple):
+    is_protected: Callable[[str], bool]
+    """Tells whether a path of the base is protected from the work."""
+    reason_of_made: Callable[[str], str]
+    """Returns why one program of a check may not make a file for another one; empty if it may."""
+
+
 @dataclass(slots=True)
 class GreenProof:
     """The extra runs for one verdict."""
@@ -78,8 +86,7 @@ class GreenProof:
     graded: GradedTree
     request: JudgeRequest
     emit_baseline: EmitBaseline
-    is_protected: Callable[[str], bool]
-    """Tells whether a path of the base is protected from the work."""
+    rules: PathRules
     notes: list[VerdictNote] = field(default_factory=list[VerdictNote])
 
     @property
@@ -100,6 +107,8 @@ class GreenProof:
             foreign = [path for path in run.data_written if path not in base.data_written]
             foreign = [path for path in foreign if not await self._is_state(path)]
             found += evidence.doubts_of_seal(run, base, foreign)
+        if run.used is not None and run.used.made and self.changed:
+            found += self._doubts_of_made(run.used, (await self.base(check)).used)
         if not evidence.needs_tests(check, self.contract):
             return found
         found += evidence.doubts_alone(run)
@@ -109,6 +118,14 @@ class GreenProof:
             return found
         return await self._doubts_against_base(check, run)
 
+    def _doubts_of_made(self, used: UsedPaths, base: UsedPaths | None) -> list[Doubt]:
+        """Return the files that one program made for another one which looked for them on the base in vain."""
+        if base is None:
+            return []
+        new = {path: readers for path, readers in used.made.items() if path not in base.made}
+        awaited = [path for path in new if any(path in base.missed_by.get(one, ()) for one in new[path])]
+        return list(evidence.doubts_of_made({path: self.rules.reason_of_made(path) for path in awaited}))
+
     async def _is_state(self, path: str) -> bool:
         """Return True if a data file is named by the product, and by no test and nothing else that judges.
 
@@ -117,7 +134,7 @@ class GreenProof:
         tree = self.runs.base_tree if self.runs.is_in_base(path) else self.graded.tree
         naming = await self.runs.host.store.files_naming(path.rpartition("/")[2], tree)
         sources = [other for other in naming if other != path and not other.endswith(DOCUMENTS)]
-        return bool(sources) and not any(self.is_protected(other) for other in sources)
+        return bool(sources) and not any(self.rules.is_protected(other) for other in sources)
 
     async def _doubts_against_base(self, check: Check, run: CheckRun) -> list[Doubt]:
         defences, base = self.request.defences, await self.base(check)
@@ -156,10 +173,10 @@ class GreenProof:
             return []
         from donewhen.judge.started import no_longer_started  # only a green check on changed work needs it
 
-        missing = no_longer_started(base.started, run.started, self.is_protected)
+        missing = no_longer_started(base.started, run.started, self.rules.is_protected)
         if missing:
             again = await self.runs.run(check, self.runs.base_tree, 2)
-            twice = no_longer_started(again.started or (), run.started, self.is_protected)
+            twice = no_longer_started(again.started or (), run.started, self.rules.is_protected)
             missing = tuple(name for name in missing if name in twice)
         return list(evidence.doubts_of_programs(missing))
 
@@ -176,7 +193,7 @@ class GreenProof:
         read = frozenset(run.used.read)
         unread = [path for path in base.used.read if is_source(path) and path not in read]
         programs = {program.name.removeprefix("./") for program in base.started or ()}
-        unread = [path for path in unread if path not in programs and self.is_protected(path)]
+        unread = [path for path in unread if path not in programs and self.rules.is_protected(path)]
         if unread:
             again = await self.runs.run(check, self.runs.base_tree, 2)
             unread = [path for path in unread if again.used is not None and path in again.used.read]

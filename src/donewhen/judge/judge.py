@@ -20,7 +20,7 @@ from donewhen.judge.check_run import CheckRun, SealedWrites
 from donewhen.judge.check_runs import CheckRuns
 from donewhen.judge.contract import Check, Contract
 from donewhen.judge.graded_tree import GradedTree
-from donewhen.judge.green_proof import GreenProof, JudgeRequest
+from donewhen.judge.green_proof import GreenProof, JudgeRequest, PathRules
 from donewhen.judge.judge_host import JudgeHost
 from donewhen.judge.run_cache import RunCache, key_of
 from donewhen.judge.used_paths import UsedPaths
@@ -68,7 +68,11 @@ class Judge:
         def is_protected(path: str) -> bool:
             return bool(self._guard(base_files).protects(path)) or (used is not None and used.is_judging(path))
 
-        proof = GreenProof(check_runs, self._contract, graded, self._request, self._emit_baseline, is_protected)
+        def reason_of_made(path: str) -> str:
+            return used.reason_of_made(path) if used is not None else ""
+
+        rules = PathRules(is_protected, reason_of_made)
+        proof = GreenProof(check_runs, self._contract, graded, self._request, self._emit_baseline, rules)
         if self._kept_guard is not None and used is None and self._request.defences.observation:
             proof.notes.append(VerdictNote("", NOT_OBSERVED))
         results = [await self._result(proof, check) for check in self._contract.checks]

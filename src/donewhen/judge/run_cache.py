@@ -89,7 +89,8 @@ def _used(known: dict[str, Any] | None) -> UsedPaths | None:
         return None
     commands: list[list[str]] = known["commands"]
     lists = {name: tuple(known[name]) for name in ("read", "named", "chosen")}
-    facts: dict[str, Any] = {**known, **lists, "commands": tuple(tuple(one) for one in commands)}
+    tables = {name: {key: tuple(values) for key, values in known[name].items()} for name in ("missed_by", "made")}
+    facts: dict[str, Any] = {**known, **lists, **tables, "commands": tuple(tuple(one) for one in commands)}
     return UsedPaths(**facts)
 
 

@@ -18,10 +18,11 @@ from donewhen.judge.check_run import CheckRun, SealedWrites
 from donewhen.judge.contract import Check
 from donewhen.judge.defences import Defences
 from donewhen.judge.judge_host import JudgeEnvironment, JudgeHost
+from donewhen.judge.made_files import NOTHING_MADE, MadeFiles, made_files
 from donewhen.judge.output_tail import redacted, tail_of
 from donewhen.judge.started import started_programs
 from donewhen.judge.surroundings import PYTHON, REPORTS_INSIDE, report_variables, with_surroundings
-from donewhen.judge.used_paths import used_paths
+from donewhen.judge.used_paths import below, used_paths
 from donewhen.readers.result import RunnerReport
 from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
@@ -96,8 +97,10 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
     )
     finished = await host.sandbox_of(sandbox_tree).run(command, stdout=see)
     observed, has = finished.observed, _exists_in(mode.base_files)
-    left = await _left_outside(host, tree, observed) if mode.seals_outside else ()
+    made = made_files(observed, tree.sandbox_tree.layers, os.environ.get("HOME", "/")) if observed else NOTHING_MADE
+    left = await _left_outside(host, tree, observed, made) if mode.seals_outside else ()
     written = await host.trees.written(tree)
+    gone = [inner for path in sorted(made.gone) if (inner := below(sandbox_tree.root, path))]
     found = runners.read(
         _read_reports(reports, sorted(os.listdir(reports))),
         _read_reports(tree.upper, [path for path in written if runners.in_tree_reports(path)]),
@@ -105,7 +108,7 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         instrumented,
     )
     report, evidence = found or (None, "exit")
-    sealed = mode.forbidden_writes(path for path in written if path not in mode.added_files)
+    sealed = mode.forbidden_writes(path for path in (*written, *gone) if path not in mode.added_files)
     caught = _caught(mode.added_tests, finished, report, [number for number in printed if printed[number].found])
     is_read = not mode.added_tests and not (finished.ok and check.expect_exit_zero and search.found)
     return CheckRun(
@@ -125,23 +128,30 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         data_written=sealed.data,
         started=observed and started_programs(observed, sandbox_tree.root, lambda path: has(path) == "file"),
         all_started=observed is not None and observed.is_complete,
-        used=observed and used_paths(observed, sandbox_tree.root, lambda path: bool(has(path))),
+        used=observed and used_paths(observed, sandbox_tree.root, lambda path: bool(has(path)), made.readers),
         caught=caught,
         not_caught=tuple(number for number in mode.added_tests if number not in caught),
         keepable=finished.end is End.EXITED,
     )
 
 
-async def _left_outside(host: JudgeHost, tree: Tree, observed: "Observed | None") -> tuple[str, ...]:
-    """Return one line for each forbidden write in the shares and in the home of a run."""
+async def _left_outside(host: JudgeHost, tree: Tree, observed: "Observed | None", made: MadeFiles) -> tuple[str, ...]:
+    """Return one line for each forbidden write in the shares and in the home of a run, also if it is gone."""
     shares = await host.trees.written_to_shares(tree)
-    home = observed.home if observed is not None else dict[str, int]()
+    home = dict(observed.home) if observed is not None else dict[str, int]()
+    root, own_home = tree.sandbox_tree.root, os.environ.get("HOME", "/")
+    for path in made.gone:
+        share = next((share for share in tree.facts.shares if below(f"{root}/{share}", path)), "")
+        if share:
+            shares.setdefault(share, {})[below(f"{root}/{share}", path)] = stat.S_IFREG
+        elif not below(root, path):
+            home[below(own_home, path)] = stat.S_IFREG
     if not shares and not home:
         return ()
     from donewhen.judge.left_behind import forbidden_in_home, forbidden_in_share  # most runs leave nothing there
 
     lines = [line for share, files in shares.items() for line in forbidden_in_share(share, files)]
-    above_tree = os.path.relpath(os.path.dirname(tree.sandbox_tree.root), os.environ.get("HOME", "/"))
+    above_tree = os.path.relpath(os.path.dirname(root), own_home)
     return tuple(dict.fromkeys((*lines, *forbidden_in_home(home, above_tree))))
 
 

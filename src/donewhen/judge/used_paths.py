@@ -6,7 +6,7 @@ for tools that no table knows. `protect.rules.used_files` has the rules.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import islice
 
@@ -40,17 +40,32 @@ class UsedPaths:
     """Files of the base that a program read by a name of its own: not one of its words, not from a list."""
     missed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Path that it looked for and that is not there → the file that the same program used instead; empty if none."""
+    missed_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Command → the paths that it looked for and that are not there."""
+    made: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """File that was made during the run → the commands that read it and did not write it."""
     is_complete: bool = False
 
 
-def used_paths(observed: Observed, root: str, exists: Callable[[str], bool]) -> UsedPaths:
-    """Return what a run used below `root`. `exists` tells whether the base has a file or directory."""
+def used_paths(
+    observed: Observed, root: str, exists: Callable[[str], bool], made: Mapping[str, Sequence[ProgramRun]]
+) -> UsedPaths:
+    """Return what a run used below `root`. `exists` tells whether the base has a file or directory.
+
+    `made` are the files that were made during the run, with the programs that read them.
+    """
     read: dict[str, None] = {}
     commands: dict[tuple[str, ...], None] = {}
     missed: dict[str, str] = {}
+    missed_by: dict[str, set[str]] = {}
     chosen: set[str] = set()
+
+    def command_of(run: ProgramRun) -> tuple[str, ...]:
+        return _program(run, root, exists), *_words(run, root, exists)
+
     for run in observed.runs:
-        commands[(_program(run, root, exists), *_words(run, root, exists))] = None
+        command = command_of(run)
+        commands[command] = None
         found = [inner for path, deed in run.seen.items() if deed & READ and exists(inner := below(root, path))]
         read.update(dict.fromkeys(found))
         chosen.update(_chosen(run, root, found))
@@ -58,12 +73,20 @@ def used_paths(observed: Observed, root: str, exists: Callable[[str], bool]) -> 
             inner = below(root, path)
             if inner and not inner.startswith(".git/") and not exists(inner):
                 missed[inner] = missed.get(inner) or below(root, answer) or answer
+                missed_by.setdefault(SPACE.join(command), set()).add(inner)
+    is_short = sum(map(len, missed_by.values())) <= MOST_MISSED
     return UsedPaths(
         read=tuple(sorted(read)),
         commands=tuple(commands)[:MOST_COMMANDS],
         named=tuple(sorted(_named(observed, root, exists))),
         chosen=tuple(sorted(chosen)),
         missed=dict(sorted(missed.items())[:MOST_MISSED]),
+        missed_by={command: tuple(sorted(paths)) for command, paths in missed_by.items()} if is_short else {},
+        made={
+            inner: tuple(sorted({SPACE.join(command_of(run)) for run in readers}))
+            for path, readers in made.items()
+            if (inner := below(root, path)) and not inner.startswith(".git/")
+        },
         is_complete=observed.is_complete and len(missed) <= MOST_MISSED,
     )
 

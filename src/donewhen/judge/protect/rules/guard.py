@@ -39,8 +39,7 @@ class Guard:
     def protects(self, path: str) -> str:
         """Return why a check may not write to a path while it runs; empty if it may. Caches are always allowed."""
         exists = self.base.has(path)
-        is_cache = self.names.installed(path) or self.names.binary(path) or self._build_cache_reason(path)
-        if is_cache and not self.contract_reason(path):
+        if self.is_cache(path):
             return ""
         if reason := self.reason(path, exists):
             return reason
@@ -51,6 +50,11 @@ class Guard:
         if exists and path.endswith(".rs") and holds_tests(self.base.read(path) or ""):
             return "contains tests"
         return ""
+
+    def is_cache(self, path: str) -> bool:
+        """Return True for a path where tools put what they made, unless the contract protects it."""
+        made = self.names.installed(path) or self.names.binary(path) or self._build_cache_reason(path)
+        return bool(made) and not self.contract_reason(path)
 
     def reason(self, path: str, exists: bool) -> str:
         """Return why a change of this path is not graded; empty if it is graded, or if its content decides."""

@@ -44,6 +44,12 @@ class UsedFiles:
             return "a check uses it, and it is not product" if self.is_judging(path) else ""
         return self._reason_of_new(path, is_removed)
 
+    def reason_of_made(self, path: str) -> str:
+        """Return why a program of a check may not make a file for another one; empty if it may."""
+        if self.guard.is_editable(path) or self.guard.is_cache(path):
+            return ""
+        return self._reason_of_new(path, lambda _: False)
+
     def is_judging(self, path: str) -> bool:
         """Return True if a check reads or runs a file of the base that is not product.
 
