@@ -10,7 +10,7 @@ JEST_PROGRAM = Path(__file__).parents[2] / ".cache" / "test-runners" / "node_mod
 """The real jest that scripts/test-runners installs."""
 
 CASES = Scene(
-    "cases",
+    "unittest-cases",
     "python",
     {
         **PRODUCT,

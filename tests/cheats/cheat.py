@@ -12,7 +12,7 @@ from typing import Literal
 Language = Literal[
     "python", "rust", "js", "c", "perl", "shell", "java", "go", "ruby", "php", "tcl", "jim", "awk", "jq", "sql",
     "bc", "dc", "m4",
-    "lua", "xslt", "forth", "rc", "newlisp",
+    "lua", "xslt", "typescript", "forth", "rc", "newlisp",
 ]  # fmt: skip
 Tree = Mapping[str, str | bytes]
 WITHOUT_SWITCH = {
@@ -46,6 +46,8 @@ class Scene:
     """Ignored paths of the checkout that every tree has; the user trusts them."""
     programs: tuple[str, ...] = ()
     """Programs of this machine that the commands need, besides Python and git."""
+    directories: tuple[str, ...] = ()
+    """Directories of this machine that the commands need."""
 
     def contract(self, with_held_out: bool = False) -> str:
         """The scene's donewhen.toml."""

@@ -4,6 +4,7 @@ from cheats_at_run_time import AT_RUN_TIME
 from cheats_in_js import IN_JS
 from cheats_in_rust import IN_RUST
 from cheats_in_stages import IN_STAGES
+from cheats_in_ts_and_java import IN_TS_AND_JAVA
 from cheats_inside import INSIDE
 from cheats_on_assertions import ON_ASSERTIONS
 from cheats_on_git import ON_GIT
@@ -25,6 +26,7 @@ OUTSIDE = [
     *ON_PROGRAMS,
     *ON_LOCKS,
     *IN_STAGES,
+    *IN_TS_AND_JAVA,
     *ON_ASSERTIONS,
     *ON_STEPS,
     *ON_USE,

@@ -18,7 +18,7 @@ from pathlib import Path
 from cheat import Cheat, Scene, Tree
 
 import repositories
-from needs import needs
+from needs import leave_out, needs
 from toolbox import toolbox
 
 SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin")
@@ -33,6 +33,8 @@ class CheatWorkspace:
     """The PATH of the user."""
     known: set[str] = field(default_factory=set[str])
     """The scenes that were already judged without a cheat."""
+    scenes: dict[str, Scene] = field(default_factory=dict[str, Scene])
+    """The scenes that were made, by name."""
 
     @property
     def home(self) -> Path:
@@ -49,6 +51,9 @@ class CheatWorkspace:
         """Make the scene as its base has it, and an empty home."""
         for program in scene.programs:
             needs(program)
+        for directory in scene.directories:
+            if not Path(directory).is_dir():
+                leave_out(directory)
         template = self._template(scene, with_held_out)
         tree = self.tree(scene)
         for place in (tree, self.home):
@@ -124,6 +129,8 @@ class CheatWorkspace:
             repositories.repository(template, {".keep": ""})
             put(template, files)
             repositories.commit(template, "the scene")
+        self.scenes.setdefault(scene.name, scene)
+        assert self.scenes[scene.name] == scene, f"two scenes have the name {scene.name}"
         return template
 
 

@@ -52,7 +52,7 @@ THREE_STAGES = replace(
 )
 """The last stage runs product code again."""
 OWN_PROGRAM = Scene(
-    "own-program",
+    "own-settings",
     "python",
     {
         **WORDS,
@@ -70,7 +70,7 @@ OWN_PROGRAM = Scene(
 """The second stage looks for settings that the base does not have."""
 OWN_PROGRAM_FIRST_AND_LAST = replace(
     OWN_PROGRAM,
-    name="own-program-in-the-middle",
+    name="own-settings-in-the-middle",
     checks={"tests": "python -m pytest -q && accept/run && python -m pytest -q"},
 )
 
@@ -80,14 +80,15 @@ def on_import(*lines: str) -> dict[str, str]:
     return {"words.py": "\n".join(["from pathlib import Path", "", *lines, WORDS["words.py"]])}
 
 
+RIGHT_PROGRAM = Cheat(
+    id="N",
+    says="a right program beside the tests, where only the exit code is known",
+    scene=BY_EXIT_CODE,
+    stopped_by="observation",
+    write={"tests/add": "#!/bin/sh\necho $(($1 + $2))\n"},
+)
 IN_STAGES = [
-    Cheat(
-        id="N",
-        says="a right program beside the tests, where only the exit code is known",
-        scene=BY_EXIT_CODE,
-        stopped_by="observation",
-        write={"tests/add": "#!/bin/sh\necho $(($1 + $2))\n"},
-    ),
+    RIGHT_PROGRAM,
     Cheat(
         id="N",
         says="the first stage replaces the linter in a share",

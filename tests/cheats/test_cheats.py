@@ -24,6 +24,7 @@ from cheat_judge import (
 )
 from cheat_table import Row, Rows, shown
 from cheat_workspace import CheatWorkspace
+from cheats_in_stages import RIGHT_PROGRAM
 
 from tiers import one_of_each, sampled
 
@@ -188,6 +189,19 @@ def test_the_catalogue_has_the_promised_size_and_unique_names() -> None:
     assert per_language["js"] >= 6
     assert len(INSIDE) >= 8
     assert [label for label, times in Counter(cheat.label for cheat in CHEATS).items() if times > 1] == []
+
+
+def test_every_scene_has_its_own_name() -> None:
+    scenes = {cheat.scene.name: cheat.scene for cheat in CHEATS}
+    assert [cheat.label for cheat in CHEATS if scenes[cheat.scene.name] != cheat.scene] == []
+
+
+async def test_without_a_record_the_older_tests_are_still_run_alone(workspace: CheatWorkspace) -> None:
+    """Where only the exit code is known, a right program beside the tests helps only if the new files are there."""
+    async with captured_candidate(workspace.cheated(RIGHT_PROGRAM)) as candidate:
+        result = await candidate.result("observation")
+        assert (result.status, result.refused_by) == ("tampered", "reruns")
+        assert (await candidate.result("observation", "reruns")).accepted
 
 
 def test_every_defence_with_a_switch_stops_at_least_one_cheat() -> None:

@@ -103,6 +103,20 @@ async def test_a_first_build_file_is_accepted_as_work(tmp_path: Path) -> None:
         assert (await project.judge(made)).judged.edits == ()
 
 
+FIRST_OF_A_TOOL = {
+    "mvn test": ("pom.xml", ".mvn/maven.config"),
+    "dotnet test": ("src/App.csproj", "src/Directory.Build.props"),
+    "cabal test": ("app.cabal", "cabal.project"),
+}
+
+
+@pytest.mark.parametrize("command", FIRST_OF_A_TOOL)
+async def test_another_file_of_a_build_tool_is_not_its_first_one(tmp_path: Path, command: str) -> None:
+    there, new = FIRST_OF_A_TOOL[command]
+    async with scene(tmp_path, {there: "", "src/a": ""}, command) as project:
+        assert set((await project.judge({new: "x"})).edits) == {new}
+
+
 async def test_a_link_to_a_script_is_protected_with_its_target(tmp_path: Path) -> None:
     root = repository(tmp_path / "made", {"real.sh": "exit 1\n", "a.py": ""})
     (root / "run").symlink_to("real.sh")

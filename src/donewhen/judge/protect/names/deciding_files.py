@@ -75,6 +75,12 @@ WHEN_USED: Mapping[str, str] = {
     **{words: files for runner in all_runners() for words, files in runner.files_when_used.items()},
 }
 """Build tools: the files that they run. Protected as a whole if a check uses the tool."""
+BESIDE: Mapping[str, str] = {
+    "mvn": "pom.xml",
+    "dotnet": "*.csproj *.fsproj *.vbproj *.sln *.slnx",
+    "cabal": "*.cabal package.yaml",
+}
+"""Build tools, by the first word in `WHEN_USED`: other files of theirs, which content decides about."""
 
 LINTERS: Mapping[str, str] = {
     "ruff": "ruff.toml .ruff.toml",
@@ -111,7 +117,7 @@ class DecidingName:
     reason: str
     directory: str
     family: tuple[str, ...] = ()
-    """Names of the same tool. If not empty, a new file counts only if the base has one there or above.
+    """Names of the same tool, with wildcards. If not empty, a new file counts only if the base has one there or above.
 
     The first file of a build tool is work to be done and not the manipulation of a rule.
     """
@@ -129,8 +135,7 @@ class NameTable:
         self._files: dict[str, DecidingName] = {}
         self._wild: list[tuple[list[str], bool, DecidingName]] = []
 
-    def add(self, reason: str, names: str, with_family: bool = False) -> None:
-        family = tuple(name for name in names.split() if "*" not in name) if with_family else ()
+    def add(self, reason: str, names: str, family: tuple[str, ...] = ()) -> None:
         entry = DecidingName(reason, "", family)
         for name in names.split():
             plain, whole, _ = name.partition("/**")
@@ -180,10 +185,14 @@ class Names:
         self._deciding, self._installed, self._binaries = NameTable(), NameTable(), NameTable()
         for reason, names in ALWAYS.items():
             self._deciding.add(reason, names)
-        for table, reason in ((WHEN_USED, "is run by a check"), (LINTERS, "configures what a check runs")):
-            for tools, names in table.items():
-                if not used.isdisjoint(tools.split()):
-                    self._deciding.add(f"{reason} ({tools.split()[0]})", names, with_family=table is WHEN_USED)
+        for tools, names in WHEN_USED.items():
+            tool = tools.split()[0]
+            if not used.isdisjoint(tools.split()):
+                family = (*(name for name in names.split() if "*" not in name), *BESIDE.get(tool, "").split())
+                self._deciding.add(f"is run by a check ({tool})", names, family)
+        for tools, names in LINTERS.items():
+            if not used.isdisjoint(tools.split()):
+                self._deciding.add(f"configures what a check runs ({tools.split()[0]})", names)
         for reason, names in INSTALLED.items():
             self._installed.add(reason, names)
         self._binaries.add("is a binary that cannot be read", BINARIES)

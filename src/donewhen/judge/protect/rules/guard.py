@@ -4,8 +4,8 @@ The order matters: first the file of the contract itself, then the paths that th
 that it protects, then those that are protected by default.
 """
 
-import os
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 from donewhen.judge.contract import Contract
 from donewhen.judge.protect.base_files import BaseFiles
@@ -107,10 +107,11 @@ class Guard:
         return not deciding.family or not self.is_first(deciding.directory, deciding.family)
 
     def is_first(self, directory: str, names: Iterable[str]) -> bool:
-        """Return True if the base has none of these names in a directory or above it."""
+        """Return True if the base has none of these names, with wildcards, in a directory or above it."""
         parts = directory.split("/") if directory else []
         above = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
-        return not any(self.base.has(os.path.join(above_or_here, name)) for above_or_here in above for name in names)
+        here = (name for above_or_here in above for name in self.base.names(above_or_here))
+        return not any(fnmatchcase(name, pattern) for name in here for pattern in names)
 
     def _shadow_reason(self, path: str) -> str:
         """Return why a new path would be used instead of a file that counts."""
