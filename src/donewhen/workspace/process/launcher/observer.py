@@ -13,6 +13,7 @@ The record is bounded. Beyond the bound every call continues and the record is m
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -27,12 +28,13 @@ from donewhen.workspace.process.launcher.messages import FOUND, LISTED, MISSED, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 ANSWER = struct.Struct("=QqiI")
-RECEIVE, SEND, IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
-CONTINUE = 1
+RECEIVE, SEND, SET_FLAGS = 0xC0502100, 0xC0182101, 0x40082104
+CONTINUE, SYNC_WAKE_UP = 1, 1
 SYS_OPENAT2, RESOLVE_IN_ROOT = 437, 0x10
 AT_FDCWD, AT_EMPTY_PATH = -100, 0x1000
 PATH_BYTES, PAGE = 4096, 4096
@@ -78,19 +80,31 @@ class _Memory:
     """Reads the memory of other processes."""
 
     def __init__(self) -> None:
-        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._read = ctypes.CDLL(None, use_errno=True).process_vm_readv
         self._buffer = ctypes.create_string_buffer(PATH_BYTES)
-        self._local = ctypes.create_string_buffer(16)
-        self._remote = ctypes.create_string_buffer(16)
-        self._address = ctypes.addressof(self._buffer)
+        self._local = (ctypes.c_size_t * 2)(ctypes.addressof(self._buffer), PATH_BYTES)
+        self._remote = (ctypes.c_size_t * 2)()
         self._zero, self._one = ctypes.c_ulong(0), ctypes.c_ulong(1)
+
+    def _fill(self, pid: int, address: int, size: int) -> int:
+        """Read into the buffer; return the number of bytes, not positive if nothing can be read."""
+        self._remote[0] = address
+        self._remote[1] = size
+        return self._read(pid, self._local, self._one, self._remote, self._one, self._zero)
 
     def read(self, pid: int, address: int, size: int) -> bytes:
         """Return at most `size` bytes; fewer if the memory ends, none if it cannot be read."""
-        struct.pack_into("PN", self._local, 0, self._address, size)
-        struct.pack_into("PN", self._remote, 0, address, size)
-        count = self._libc.process_vm_readv(pid, self._local, self._one, self._remote, self._one, self._zero)
-        return self._buffer.raw[:count] if count > 0 else b""
+        count = self._fill(pid, address, size)
+        return ctypes.string_at(self._buffer, count) if count > 0 else b""
+
+    def path(self, pid: int, address: int) -> bytes | None:
+        """Return a path; None if it cannot be read. Most are short and within one page: that is tried first."""
+        if address:
+            count = self._fill(pid, address, min(FIRST_BYTES, PAGE - address % PAGE))
+            text = self._buffer.value  # ends at the first NUL, which may be behind what was read
+            if len(text) < count:
+                return text
+        return self.text(pid, address)
 
     def text(self, pid: int, address: int, most: int = PATH_BYTES) -> bytes | None:
         """Return the text that ends with a NUL; None if there is none in `most` bytes."""
@@ -149,7 +163,9 @@ class _Root:
 
     def _name_of_missing(self, path: bytes) -> bytes:
         """Return the name that the path would have: its nearest existing directory is resolved, the rest is not."""
-        parent, _, last = os.path.normpath(path).rpartition(b"/")
+        if b"/." in path or b"//" in path or path.endswith(b"/"):
+            path = os.path.normpath(path)
+        parent, _, last = path.rpartition(b"/")
         if not parent:
             return b"/" + last
         name, _ = self.look(parent)
@@ -226,7 +242,7 @@ class Recorder:
         self._unread = 0
         """Calls whose path could not be read."""
 
-    def see(self, pid: int, number: int, arguments: tuple[int, ...]) -> Seen | None:
+    def see(self, pid: int, number: int, arguments: Sequence[int]) -> Seen | None:
         """Look at one call before it continues; return what to record about a path."""
         try:
             return self._see(pid, number, arguments)
@@ -234,7 +250,7 @@ class Recorder:
             self._unread += 1
             return None
 
-    def _see(self, pid: int, number: int, arguments: tuple[int, ...]) -> Seen | None:
+    def _see(self, pid: int, number: int, arguments: Sequence[int]) -> Seen | None:
         kind, at, path = self._calls[number]
         if kind == EXECUTE:
             return self._execute(pid, at, path, arguments)
@@ -283,7 +299,7 @@ class Recorder:
     def _has_room(self) -> bool:
         return self._paths < MOST_PATHS and len(self._runs) < MOST_RUNS
 
-    def _execute(self, pid: int, at: int, path: int, arguments: tuple[int, ...]) -> Seen | None:
+    def _execute(self, pid: int, at: int, path: int, arguments: Sequence[int]) -> Seen | None:
         if self._skipped:
             self._skipped -= 1
             return None
@@ -339,7 +355,7 @@ class Recorder:
 
     def _absolute(self, pid: int, main: _Task, at: int, address: int) -> bytes | None:
         """Return the path of a call as an absolute path; None if it cannot be read."""
-        path = self._memory.text(pid, address)
+        path = self._memory.path(pid, address)
         if path is None:
             self._unread += 1
             return None
@@ -407,18 +423,24 @@ def serve(orders: socket.socket) -> None:
 
 def _observe(listener: int, orders: socket.socket, recorder: Recorder) -> None:
     """Answer calls until the harness says that every process is dead, or is gone itself."""
+    with contextlib.suppress(OSError):  # older than Linux 6.6: the answers take longer
+        fcntl.ioctl(listener, SET_FLAGS, SYNC_WAKE_UP)
     poll = select.poll()
     poll.register(listener, select.POLLIN)
     poll.register(orders, select.POLLIN)
+    ends = orders.fileno()
     while True:
-        events = dict(poll.poll())
-        if events.get(listener, 0) & select.POLLIN:
+        for descriptor, event in poll.poll():
+            if descriptor == ends:
+                continue
+            if not event & select.POLLIN:
+                poll.unregister(listener)  # no process is left that could make a call
+                break
             _answer_one(listener, recorder)
-        elif orders.fileno() in events:
+            break
+        else:
             orders.recv(64)  # a message left unread would discard the record
             return
-        else:
-            poll.unregister(listener)  # no process is left that could make a call
 
 
 def _answer_one(listener: int, recorder: Recorder) -> None:
@@ -426,8 +448,8 @@ def _answer_one(listener: int, recorder: Recorder) -> None:
     try:
         fcntl.ioctl(listener, RECEIVE, notification)
         id, pid, _, number, _, _, *arguments = NOTIFICATION.unpack(notification)
-        seen = recorder.see(pid, number, tuple(arguments))
-        fcntl.ioctl(listener, IS_VALID, struct.pack("=Q", id))
+        seen = recorder.see(pid, number, arguments)
+        # This fails if the caller is no longer there. So what was read from its memory was its own.
         fcntl.ioctl(listener, SEND, ANSWER.pack(id, 0, 0, CONTINUE))
     except FileNotFoundError:
         return  # the caller was killed, so the call was never made
