@@ -17,6 +17,7 @@ from donewhen.session.log.state import LEFT_OUT_ID
 from donewhen.session.verbs import offline
 from repositories import commit, git, try_git
 from repositories import write as write_files
+from runs.driver import NEVER
 from runs.scenes import RIGHT, Run, Step, run, run_json, run_verb, say, scene, script, shell, write
 from tiers import SPARSE
 
@@ -362,3 +363,27 @@ def test_an_approval_killed_at_any_write_is_finished_by_the_next_one(
         assert witness(repo, one["session"]) == expected, at
     show_table(f"crash points of an approval: {len(killed)} killed and recovered")
     assert git(repo, "status", "--porcelain") == ""
+
+
+@pytest.mark.sample(0)
+def test_without_its_intent_an_approval_killed_after_landing_could_not_be_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control of the crash points: the repeated approval takes its own commit for another's."""
+    repo = scene(tmp_path / "repo", FILES)
+    monkeypatch.chdir(repo)
+    env = {**os.environ, "PYTHONPATH": str(DRIVER.parents[1])}
+    model = script(tmp_path / "again.json", ADDS)
+
+    def dying(first: int) -> list[dict[str, Any]]:
+        forgetful = DRIVER.with_name("forgetful_driver.py")
+        command = [sys.executable, forgetful, repo, model, str(first), str(NEVER), "amendment"]
+        ran = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True)
+        return [json.loads(line) for line in ran.stdout.splitlines()]
+
+    (undisturbed,) = dying(NEVER)
+    assert undisturbed["code"] == 0  # without a crash nothing is missing
+    died, _ = dying(undisturbed["moments"].index("before  landed") + 1)
+    assert (died["killed"], died["moments"][-1]) == (True, "before  landed")
+    assert [again["code"] for again in died["recovered"]] != [0]
+    assert known(repo, died["session"])["optional"]["status"] != "landed"
