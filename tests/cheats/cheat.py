@@ -12,7 +12,7 @@ from typing import Literal
 Language = Literal[
     "python", "rust", "js", "c", "perl", "shell", "java", "go", "ruby", "php", "tcl", "jim", "awk", "jq", "sql",
     "bc", "dc", "m4",
-    "lua", "xslt", "typescript", "forth", "rc", "newlisp",
+    "lua", "xslt", "typescript", "cpp", "forth", "rc", "newlisp",
 ]  # fmt: skip
 Tree = Mapping[str, str | bytes]
 WITHOUT_SWITCH = {

@@ -1,6 +1,7 @@
 """All cheats, in the order of the table."""
 
 from cheats_at_run_time import AT_RUN_TIME
+from cheats_by_search import BY_SEARCH
 from cheats_in_js import IN_JS
 from cheats_in_rust import IN_RUST
 from cheats_in_stages import IN_STAGES
@@ -27,6 +28,7 @@ OUTSIDE = [
     *ON_LOCKS,
     *IN_STAGES,
     *IN_TS_AND_JAVA,
+    *BY_SEARCH,
     *ON_ASSERTIONS,
     *ON_STEPS,
     *ON_USE,
