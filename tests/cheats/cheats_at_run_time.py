@@ -363,7 +363,7 @@ REWRITES = [
         id="34",
         says="the first part of a check leaves poisoned bytecode in the tree for the second",
         scene=STAGES,
-        stopped_by="caches",
+        stopped_by="sealing",
         write={"words.py": POISONING + SHOUT},
     ),
     Cheat(

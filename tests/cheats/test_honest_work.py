@@ -70,7 +70,16 @@ BUILT_IN_STEPS = Scene(
 )
 """The base does not compile, so its run makes less than an honest one."""
 
+COMPILED = Scene(
+    "compiled",
+    "python",
+    dict(PLAIN.files),
+    {"tests": "python -m pytest -q && python -m compileall -q ."},
+)
+"""The base is red before its last stage, so its run leaves no bytecode."""
+
 WORKS = [
+    Work(says="a fix beside a stage that only compiles", scene=COMPILED, write=FIX),
     Work(
         says="a fix beside a program that looks for settings", scene=OWN_PROGRAM, edit={"calc.py": ("a - b", "a + b")}
     ),

@@ -58,7 +58,7 @@ class CheckRun:
     touched: tuple[str, ...] = ()
     """Forbidden writes during the run, one line each."""
     bytecode: tuple[str, ...] = ()
-    """Directories in which the run left bytecode."""
+    """Directories in which the run left bytecode that a program may have read."""
     data_written: tuple[str, ...] = ()
     """Judged data files that the run wrote."""
     caught: tuple[int, ...] = ()

@@ -23,7 +23,7 @@ from donewhen.workspace.trees.trees import Tree
 if TYPE_CHECKING:
     from donewhen.workspace.sandbox.seccomp import ObservedCalls
 
-VERSION = 6
+VERSION = 7
 """Version of the format and meaning of kept runs. A change of this number makes all kept runs unknown."""
 
 
@@ -169,7 +169,6 @@ class CheckRuns:
         environment = (
             self.environment.digest,
             self.rules,
-            self.defences.caches,
             self.defences.tools,
             self.defences.observation,
         )

@@ -17,8 +17,6 @@ class Defences:
     """Protected paths that are written while a check runs are tampering."""
     layers: bool = True
     """Every check gets its own throw-away layer. Without it, all checks write into one layer."""
-    caches: bool = True
-    """No bytecode is written, and no packages of the user site are loaded. Old caches are not in the tree."""
     tools: bool = True
     """Programs are not looked up in the tree."""
     counts: bool = True

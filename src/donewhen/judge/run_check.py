@@ -27,6 +27,7 @@ from donewhen.readers.result import RunnerReport
 from donewhen.records import frozen
 from donewhen.workspace.beneath import Root
 from donewhen.workspace.process.command import End, Finished
+from donewhen.workspace.process.launcher.messages import READ
 from donewhen.workspace.process.output import Output
 from donewhen.workspace.sandbox.level import Level
 from donewhen.workspace.sandbox.sandbox import SandboxTree, ShellCommand
@@ -109,6 +110,7 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
     )
     report, evidence = found or (None, "exit")
     sealed = mode.forbidden_writes(path for path in (*written, *gone) if path not in mode.added_files)
+    used_bytecode = _used_bytecode(sealed.bytecode, sandbox_tree.root, observed)
     caught = _caught(mode.added_tests, finished, report, [number for number in printed if printed[number].found])
     is_read = not mode.added_tests and not (finished.ok and check.expect_exit_zero and search.found)
     return CheckRun(
@@ -124,7 +126,7 @@ async def run(host: JudgeHost, tree: Tree, check: Check, mode: RunMode) -> Check
         evidence=evidence,
         expected=instrumented.expected,
         touched=(*sealed.lines, *left),
-        bytecode=sealed.bytecode,
+        bytecode=tuple(directory for directory in sealed.bytecode if directory in used_bytecode),
         data_written=sealed.data,
         started=observed and started_programs(observed, sandbox_tree.root, lambda path: has(path) == "file"),
         all_started=observed is not None and observed.is_complete,
@@ -155,6 +157,17 @@ async def _left_outside(host: JudgeHost, tree: Tree, observed: "Observed | None"
     return tuple(dict.fromkeys((*lines, *forbidden_in_home(home, above_tree))))
 
 
+def _used_bytecode(directories: Collection[str], root: str, observed: "Observed | None") -> Collection[str]:
+    """Return those of the directories with bytecode in which a program read something; all if that is not known.
+
+    `python -m compileall` leaves bytecode that nobody uses.
+    """
+    if not directories or observed is None or not observed.is_complete:
+        return directories
+    read = (path for run in observed.runs for path, deed in run.seen.items() if deed & READ)
+    return {below(root, path).rpartition("/")[0] for path in read}
+
+
 def _exists_in(base_files: Root) -> Callable[[str], str]:
     @cache
     def exists(path: str) -> str:
@@ -171,7 +184,6 @@ def _exists_in(base_files: Root) -> Callable[[str], str]:
 def _with_mounts(
     tree: SandboxTree, mode: RunMode, variables: Mapping[str, str], reports: Bind, mounts: bool
 ) -> SandboxTree:
-    caches = PYTHON if mode.defences.caches else {}
     path = {"PATH": mode.environment.path} if mode.defences.tools else {}
     binds = (
         [
@@ -182,7 +194,7 @@ def _with_mounts(
         else []
     )
     added = report_variables(variables, mode.environment)
-    return with_surroundings(tree, {**caches, **path, **added}, (*binds, reports))
+    return with_surroundings(tree, {**PYTHON, **path, **added}, (*binds, reports))
 
 
 def _log(output: Output, secrets: Mapping[str, str]) -> str:
