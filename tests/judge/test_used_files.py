@@ -188,9 +188,9 @@ def test_declared_patterns_decide_alone(tmp_path: Path) -> None:
     base = Base(tmp_path, {"src/a.py": "", "rules/one.json": ""})
     used = base.used(product=("rules/**",), missed={"rules/two.json": "", "src/b.py": ""})
     assert reason(used, "rules/one.json") == ""
-    assert reason(used, "src/a.py") == USED
+    assert reason(used, "src/a.py") == "a check uses it, and [contract] product does not cover it"
     assert reason(used, "rules/two.json") == ""
-    assert reason(used, "src/b.py") == LOOKED_FOR
+    assert reason(used, "src/b.py") == "a check looks for it, and [contract] product does not cover it"
 
 
 def test_manifests_and_lock_files_are_left_to_the_rules_about_their_content(tmp_path: Path) -> None:

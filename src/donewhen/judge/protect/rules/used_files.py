@@ -41,7 +41,7 @@ class UsedFiles:
         if self.guard.is_editable(path):
             return ""
         if exists:
-            return "a check uses it, and it is not product" if self.is_judging(path) else ""
+            return f"a check uses it, and {self._not_product}" if self.is_judging(path) else ""
         return self._reason_of_new(path, is_removed)
 
     def reason_of_made(self, path: str) -> str:
@@ -76,12 +76,17 @@ class UsedFiles:
             return ""  # the first file of a build tool is work to be done
         pattern = self.product.pattern(path)
         if pattern is None:
-            return "a check looks for it, and it is not product"
+            return f"a check looks for it, and {self._not_product}"
         # Tools look for their settings at the root, so `*.js` does not mean all of what a tool may find there.
         declared = self.guard.contract.product
         if path in declared or (declared and "/" in pattern.pattern) or self.product.is_named(path):
             return ""
         return "a tool of a check looks for it by itself"
+
+    @property
+    def _not_product(self) -> str:
+        """Why a path is not product: a person may have to add it."""
+        return "[contract] product does not cover it" if self.guard.contract.product else "it is not product"
 
     def _is_named_by_check(self, path: str) -> bool:
         """Return True if a word of a check's command is the path: then it is work to be done."""
