@@ -39,7 +39,7 @@ RULES = {"policy.deny", "policy.ask"}
 FREE = {
     "contract.description", "contract.product", "contract.protect", "contract.editable", "contract.min_evidence",
     "contract.allow_green",
-    "engine.context",
+    "engine.context", "forge.api",
 }  # fmt: skip
 """They neither reach nor spend anything."""
 NAMES: dict[str, tuple[str, ...]] = {
@@ -51,6 +51,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "model.base_url": ("", "http://a/v1", "http://b/v1"),
     "external.mcp_url": ("", "http://a", "http://b"),
     "storage.url": ("", "postgresql://a", "postgresql://b"),
+    "forge.url": ("", "https://a", "https://b"),
+    "forge.token_env": ("GITHUB_TOKEN", "A_TOKEN", "B_TOKEN"),
 }  # fmt: skip
 MODELS = ("anthropic:a", "openai:b", "scripted:x")
 KNOWN = {*ORDERS, *AMOUNTS, *LIMITS, *SETS, *RULES, *FREE, *NAMES, "model.fallback"}

@@ -458,7 +458,21 @@ async def policy_decide(command: str) -> "Ruling":
     return await decide(command, Path.cwd())
 
 
-def trust_accept() -> "Trusted":
+def loop_list() -> list[dict[str, Any]]:
+    """Return the loops of the current repository, by name."""
+    from donewhen.loops import overview
+
+    return overview.loop_list(Path.cwd())
+
+
+def loop_show(name: str) -> dict[str, Any]:
+    """Return one loop with every key and its next occurrences."""
+    from donewhen.loops import overview
+
+    return overview.loop_show(Path.cwd(), name)
+
+
+def trust_accept() -> "tuple[Trusted, ...]":
     from donewhen.session.verbs.trust import accept
 
     return accept(Path.cwd())
@@ -471,6 +485,7 @@ METHODS: Mapping[str, Callable[..., Any]] = {
         session_amend, session_cancel, session_resume, session_replay, session_land, session_discard, session_diff,
         contract_init, contract_check, union_run, receipt_get, receipt_verify,
         agents_list, models_list, doctor_run, sandbox_run, policy_decide, trust_accept,
+        loop_list, loop_show,
         memory_list, memory_show, memory_recall, memory_forget, memory_export, memory_import, memory_signature,
     )
 }  # fmt: skip

@@ -8,13 +8,13 @@ from donewhen.server import methods
 
 @click.command("trust")
 def command() -> int:
-    """Accept the widening keys of this repository's donewhen.toml, as the file is now.
+    """Accept the widening keys of this repository's donewhen.toml and of its loops, as the files are now.
 
-    After any change, the file must be accepted again.
+    After any change, a file must be accepted again.
     """
-    trusted = methods.trust_accept()
-    for widening in trusted.widened:
-        click.echo(one_line(f"{widening.key} = {widening.value!r}"))
-    file = trusted.file
-    click.echo(one_line(f"trusted: {file}" if trusted.widened else f"{file} asks for nothing beyond the defaults"))
+    for trusted in methods.trust_accept():
+        for widening in trusted.widened:
+            click.echo(one_line(f"{widening.key} = {widening.value!r}"))
+        file = trusted.file
+        click.echo(one_line(f"trusted: {file}" if trusted.widened else f"{file} asks for nothing beyond the defaults"))
     return 0

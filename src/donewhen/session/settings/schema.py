@@ -2,13 +2,14 @@
 
 A key says its type, its default, its smallest number, when it widens, and which option of `run` sets it: the options,
 their help and their checks are made from it. This module has only data and small checks, because `run --help` loads it;
-`settings` reads and merges the files. A value *widens* if it lets commands
-see, reach or use more, or lets a session spend more, than the value that counts without it: the default, or the user's
-own value. From a repository's file it counts only after `donewhen trust`. Every key says when it widens.
+`settings` reads and merges the files. A value *widens* if it lets commands see, reach or use more, or lets a session
+spend more, than the value that counts without it: the default, or the user's own value. From a repository's file it
+counts only after `donewhen trust`. Every key says when it widens.
 """
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any
 
 from donewhen.engines.spec import EngineKind, EngineSpec
@@ -41,6 +42,8 @@ class Key:
     """The help text of that option; of several keys with the same option, the first one has it."""
     names: tuple[str, ...] = ()
     """Values that a shell offers to complete."""
+    inner: "Mapping[str, Key]" = field(default_factory=dict[str, "Key"])
+    """The keys of a table, or of each table of a list."""
 
     def is_wider(self, value: Value, held: Value) -> bool:
         return self.widens(value, held) if self.widens is not None else value != held
@@ -250,6 +253,11 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
         "across_repositories": boolean(widens=_further(False, True)),
     },
     "storage": {"url": text(widens=_another)},
+    "forge": {
+        "url": text(widens=_another),
+        "token_env": text("GITHUB_TOKEN", _another),
+        "api": choice("github", "forgejo", widens=never),
+    },
 }
 """Tables with single values. Lists of tables and named tables follow."""
 
@@ -289,22 +297,71 @@ CHECK: Mapping[str, Key] = {
     "min_tests": whole(1, never),
     "allow_skips": boolean(widens=never),
     "held_out": boolean(widens=never),
-    "quarantine": Key("a table with reason and until", lambda value: isinstance(value, dict), None, never),
+    "quarantine": Key(
+        "a table with reason and until", lambda value: isinstance(value, dict), None, never, inner=QUARANTINE
+    ),
 }
+
+LOOP_INPUT: Mapping[str, Key] = {"name": text(), "command": text(), "network": boolean(), "env": texts()}
+LOOP_BUDGET: Mapping[str, Key] = {
+    "turns": whole(12, _more_than_limit),
+    "tokens": whole(400_000, _more_than_limit),
+    "input_tokens": whole(0, _more_than_limit),
+    "output_tokens": whole(0, _more_than_limit),
+    "minutes": number(30, _more_than_limit),
+    "usd": number(0, _more_than_limit),
+    "tokens_per_day": whole(0, _more_than_limit),
+    "usd_per_day": number(5, _more_than_limit),
+    "tokens_lifetime": whole(0, _more_than_limit),
+    "usd_lifetime": number(100, _more_than_limit),
+}
+"""0 means no limit."""
+
+
+def _more_budget(value: Any, held: Any) -> bool:
+    del held
+    return any(LOOP_BUDGET[name].is_wider(given, LOOP_BUDGET[name].default) for name, given in value.items())
+
+
+def _table(keys: Mapping[str, Key], widens: Widens) -> Key:
+    """Return a key whose value is a table with these keys. An unknown or wrong key in it is reported elsewhere."""
+    return Key(f"a table with {', '.join(keys)}", lambda value: isinstance(value, dict), None, widens, inner=keys)
+
+
+def _tables(keys: Mapping[str, Key], widens: Widens) -> Key:
+    """Return a key whose value is a list of such tables."""
+    kind = f"a list of tables with {', '.join(keys)}"
+    return Key(kind, lambda value: isinstance(value, list), (), widens, inner=keys)
+
 
 LOOP: Mapping[str, Key] = {
     "name": text(widens=never),
     "intent": text(widens=never),
     "level": choice("report", "assisted", "unattended", widens=never),
     "schedule": text("daily 09:00", never),
-    "inputs": Key("a list of tables", lambda value: isinstance(value, list), (), _anything),
+    "timezone": text(widens=never),
+    "on": texts(never),
+    "overlap": choice("skip", "queue", widens=never),
+    "jitter_secs": number(0, never),
+    "inputs": _tables(LOOP_INPUT, _anything),
     "checks": texts(never),
-    "check": Key("a list of tables", lambda value: isinstance(value, list), (), never),
+    "check": _tables(CHECK, never),
     "maker": text(widens=never),
     "checker": text(widens=never),
-    "action": text("report", lambda value, _: value != "report"),
+    "engine": text("native", lambda value, held: _engine(value, held)),
+    "model": text(widens=_paid_model),
+    "checker_engine": text("native", lambda value, held: _engine(value, held)),
+    "checker_model": text(widens=_paid_model),
+    "never": texts(never),
+    "action": text("report", lambda value, held: value != held),
     "allow": texts(_anything),
-    "budget": Key("a table", lambda value: isinstance(value, dict), None, never),
+    "gate": text(widens=lambda value, _: value.startswith("command:")),
+    "max_open": whole(1, _more),
+    "draft": boolean(True, never),
+    "signoff": boolean(widens=never),
+    "expires_days": number(14, never),
+    "deliver": Key("a list of texts", _is_list_of_texts, ("stdout",), _more_items, python_type=list),
+    "budget": _table(LOOP_BUDGET, _more_budget),
 }
 
 LISTS: Mapping[str, Mapping[str, Key]] = {"check": CHECK, "loop": LOOP}

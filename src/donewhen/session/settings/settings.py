@@ -195,15 +195,20 @@ def read(file: Path) -> Table:
         raise BadInput(f"{file}: {error}") from error
 
 
-def read_inside(file: Path, top: Path) -> tuple[Path, bytes, Table]:
+def read_inside(file: Path, top: Path, is_loop: bool = False) -> tuple[Path, bytes, Table]:
     """Read a repository's file. Return its real path, the bytes that were read, and the parsed content.
+
+    With `is_loop` the file is one loop, with its keys at the top.
 
     A link out of the repository is refused: trust in another file must not count for this repository. The real path is
     opened without following a link, so that the bytes are its own even if the path is replaced meanwhile.
     """
     try:
         real, written = _bytes_inside(file, top)
-        return real, written, check_content(file, parse_toml(written))
+        content = parse_toml(written)
+        if is_loop:
+            _check_table(file, "", content, schema.LOOP)
+        return real, written, content if is_loop else check_content(file, content)
     except BadToml as error:
         raise BadInput(f"{file}: {error}") from error
 
@@ -234,9 +239,6 @@ def _check_top(file: Path, name: str, value: Value) -> None:
     elif name in schema.LISTS:
         for number, entry in enumerate(_list(file, name, value)):
             _check_table(file, f"{name}[{number}]", entry, schema.LISTS[name])
-            if isinstance(entry, dict) and "quarantine" in entry:
-                quarantine = cast("Table", entry)["quarantine"]
-                _check_table(file, f"{name}[{number}].quarantine", quarantine, schema.QUARANTINE)
     elif name == "agent":
         for agent, keys in _table(file, name, value).items():
             _check_table(file, f"{AGENT_PREFIX}{shortened(agent)}", keys, schema.AGENT)
@@ -257,10 +259,16 @@ def _check_agent(file: Path, name: str, given: Table) -> None:
 
 
 def _check_table(file: Path, name: str, value: Value, keys: Mapping[str, Key]) -> None:
+    above = f"{name}." if name else ""
     for key, inner in _table(file, name, value).items():
         if key not in keys:
-            raise BadInput(f"{file}: unknown key '{name}.{shortened(key)}'; known keys: {', '.join(keys)}")
-        _check_value(str(file), f"{name}.{key}", inner, keys[key])
+            raise BadInput(f"{file}: unknown key '{above}{shortened(key)}'; known keys: {', '.join(keys)}")
+        _check_value(str(file), f"{above}{key}", inner, keys[key])
+        if keys[key].inner and isinstance(inner, list):
+            for number, entry in enumerate(cast("list[Value]", inner)):
+                _check_table(file, f"{above}{key}[{number}]", entry, keys[key].inner)
+        elif keys[key].inner:
+            _check_table(file, f"{above}{key}", inner, keys[key].inner)
 
 
 def _check_value(source: str, name: str, value: Value, key: Key) -> None:
@@ -296,12 +304,16 @@ def widening_keys(content: Table, held: Values) -> list[Widening]:
         ]
     found += [Widening(f"agent.{name}", keys) for name, keys in cast("Table", content.get("agent", {})).items()]
     for number, loop in enumerate(cast("list[Table]", content.get("loop", []))):
-        found += [
-            Widening(f"loop[{number}].{key}", loop[key])
-            for key, spec in schema.LOOP.items()
-            if key in loop and spec.is_wider(loop[key], spec.default)
-        ]
+        found += widening_keys_of_loop(loop, f"loop[{number}].")
     return found
+
+
+def widening_keys_of_loop(loop: Table, above: str = "") -> list[Widening]:
+    return [
+        Widening(f"{above}{key}", loop[key])
+        for key, spec in schema.LOOP.items()
+        if key in loop and spec.is_wider(loop[key], spec.default)
+    ]
 
 
 def is_trusted(file: Path, top: Path, trust: TrustBook) -> bool:
