@@ -93,7 +93,9 @@ def test_these_tests_pass_for_an_ordinary_user(user_with_checkout: tuple[Attacke
     }
     printed = run_tests(checkout, FILES[about], env, *who.becoming())
     left_out = [line for line in printed.splitlines() if line.startswith("SKIPPED")]
-    assert [line for line in left_out if not line.endswith("not run: root is missing")] == []
+    # Other tools of the fast tier are in the home of root, or are installed by scripts/test-runners.
+    missing = " is missing" if FAST_TIER else "not run: root is missing"
+    assert [line for line in left_out if not line.endswith(missing)] == []
 
 
 @pytest.mark.sample(0)
