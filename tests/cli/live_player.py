@@ -7,9 +7,12 @@ import contextlib
 import fcntl
 import functools
 import json
+import queue
 import signal
 import sys
 import termios
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +23,33 @@ from donewhen.session.person.gates import GateKind, Person
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.storage.record import Record
 
+LOOK_SECS = 0.05
+
 
 def play(pipe: Path) -> None:
-    with session_watcher(as_json=False) as watch, pipe.open() as lines:
-        for number, line in enumerate(lines, 1):
-            order = json.loads(line)
-            if "end" in order:
-                break
+    with session_watcher(as_json=False) as watch:
+        for number, order in enumerate(orders(pipe), 1):
             act(order, number, watch)
+
+
+def orders(pipe: Path) -> Iterator[dict[str, Any]]:
+    """Read in another thread and wait in short steps: a signal that comes just before a read waits for its end."""
+    lines: queue.Queue[str] = queue.Queue(maxsize=1)
+
+    def read() -> None:
+        with pipe.open() as opened:
+            for line in opened:
+                lines.put(line)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            order = json.loads(lines.get(timeout=LOOK_SECS))
+        except queue.Empty:
+            continue
+        if "end" in order:
+            return
+        yield order
 
 
 def act(order: dict[str, Any], number: int, watch: SessionWatcher) -> None:
