@@ -239,6 +239,8 @@ class ModelTurn(Event):
 class Spend(Event):
     tokens: int
     usd: float | None
+    input: int = 0
+    output: int = 0
 
 
 class PlanText(Event):
@@ -307,12 +309,30 @@ class RevisionStarted(Event):
 
 class RoundStarted(Event):
     loop: str
+    intent: str = ""
+    level: str = ""
+    trigger: str = ""
+    """What made the loop due: an occurrence of its schedule, a trigger, or a person."""
 
 
 class RoundFinished(Event):
     loop: str
     outcome: str
     decision: str = ""
+    intent: str = ""
+    reason: str = ""
+    limit: str = ""
+    """For `budget`: input, output, total, turns, minutes or money."""
+    level: str = ""
+    maker: Mapping[str, Any] | None = None
+    """Status, turns and text of the maker; None if it did not work."""
+    checker: Mapping[str, Any] | None = None
+    action: Mapping[str, Any] | None = None
+    """Kind and summary of what was carried out, or would be; None if nothing was."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    finding: str = ""
 
 
 # Plans, subtasks and workers.
@@ -437,7 +457,7 @@ class GateOpened(Event):
     optional: bool = False
     """True if nothing waits for the decision: the session has ended without it."""
     expires_at: str | None = None
-    """Until when an optional decision can be made."""
+    """Until when an optional decision can be made, or when a loop action counts as denied."""
 
 
 class GateDecided(Event):

@@ -29,6 +29,7 @@ from donewhen.judge.detect.targets import RECIPE, TARGET
 from donewhen.judge.protect.commands.commands import NamedFile
 from donewhen.judge.protect.contents import setup_manifests
 from donewhen.judge.protect.contents.accepted_part import FileUnreadable
+from donewhen.loops.forge.marker import Marker
 from donewhen.model.sse import BrokenStream, Events
 from donewhen.toml import BadToml
 from donewhen.workspace.beneath import Root
@@ -45,6 +46,7 @@ PLACES = (
     "workspace.git.refs", "workspace.git.reftable", "workspace.git.index", "workspace.git.store.alternates",
     "model.sse", "model.request_error", "model.partial_reply",
     "session.crew.crew", "session.settings.contract_file", "toml", "printable",
+    "loops.forge.limits", "loops.forge.marker", "loops.forge.remote",
 )  # fmt: skip
 """Packages and modules of `donewhen` that read foreign text."""
 
@@ -172,6 +174,7 @@ GIVEN: Mapping[str, tuple[Any, ...]] = {
     "judge.runners.calls.calls": (Root("/nowhere"),),
     "judge.runners.failing_test.words_in": ({"a": "b"}, "a"),
     "judge.output_tail.redacted": ({"TOKEN": "secret"},),
+    "loops.forge.marker.marked_text": (Marker("a", "b", "c"),),
     "memory.diffs.shorten": (4_096,),
     "memory.sanitise.sanitise": (4_096, str),
     "memory.sanitise.sanitise_line": (4_096,),
@@ -217,6 +220,9 @@ ADAPTED: Mapping[str, Call] = {
     "judge.protect.contents.rust_items.items": _rust_items,
     "judge.python_test_module.PythonTestModule": _python_test_module,
     "judge.protect.contents.rust_tests.restore_tests": _rust_tests,
+    "loops.forge.limits.wait_secs": lambda data: _of("loops.forge.limits.wait_secs")(
+        429, {"retry-after": text(data), "date": text(data), "x-ratelimit-reset": text(data)}, text(data)
+    ),
     "memory.repair.from_plain": lambda data: _as_json(_of("memory.repair.from_plain"), data),
     "memory.repair.offers_of": lambda data: _as_json(lambda value: list(_of("memory.repair.offers_of")(value)), data),
     "model.request_error.remove_secrets": lambda data: _of("model.request_error.remove_secrets")(

@@ -161,6 +161,8 @@ def test_every_schema_version_has_a_golden_file_that_still_opens(tmp_path: Path)
         assert handle.read(lambda store: store.find(learnt().id).counts, None) == Counts(
             shown=1, helped=1, withheld=1, withheld_red=1
         )
+        texts = handle.read(lambda store: store.texts.newest("/repo", "loop:sweeper", 5), [])
+        assert [one.text for one in texts] == ([] if golden.name < "v3" else ["reported — all is green"])
         assert handle.write(lambda store: store.add(learnt(said="a new one", patch=patch("new"))))
         assert handle.warnings == []
         handle.close()

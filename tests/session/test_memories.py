@@ -57,5 +57,6 @@ def test_repairs_of_a_repository_are_listed_for_any_path(place: Path) -> None:
 
 def test_every_method_is_found_by_its_name() -> None:
     names = [name for name in METHODS if name.startswith("memory.")]
-    assert names == [f"memory.{verb}" for verb in ("list", "show", "recall", "forget", "export", "import", "signature")]
+    of_repairs = ("list", "show", "recall", "forget", "export", "import", "signature")
+    assert names == [f"memory.{verb}" for verb in (*of_repairs, "texts", "forget_texts")]
     assert all(callable(METHODS[name]) for name in names)

@@ -1,6 +1,8 @@
 """Several real processes on one archive: they start together, write together, and die at any moment."""
 
 import random
+import subprocess
+import sys
 from contextlib import ExitStack, aclosing
 from pathlib import Path
 
@@ -9,6 +11,8 @@ import pytest
 from places import Place, says, tell
 
 from donewhen.storage.archive import Archive
+from donewhen.storage.disposable_db import connect
+from donewhen.storage.migrations import Schema
 
 STARTS = 15
 WRITERS = 6
@@ -135,3 +139,27 @@ print("done", flush=True)
     assert [says(worker) for worker in workers] == ["done"] * 4
     archive = place.open()
     assert [row.events for row in archive.sessions()] == [60] * 4
+
+
+NOTES = Schema("the notes were", "migrations", (("CREATE TABLE notes (text {text} NOT NULL)",),))
+ADD_AND_LIST = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+with connection:
+    connection.execute("INSERT INTO notes VALUES ('theirs')")
+print(*[row[0] for row in connection.execute("SELECT text FROM notes ORDER BY text")])
+connection.close()
+"""
+
+
+def test_two_connections_of_a_process_keep_the_journal_from_being_removed_by_another_process(tmp_path: Path) -> None:
+    file, command = tmp_path / "notes.db", [sys.executable, "-c", ADD_AND_LIST, str(tmp_path / "notes.db")]
+    with ExitStack() as stack:
+        first, second = connect(file, NOTES, 5.0), connect(file, NOTES, 5.0)
+        stack.callback(first.close)
+        stack.callback(second.close)
+        subprocess.run(command, check=True, capture_output=True)
+        first.run("INSERT INTO notes VALUES ('ours')")
+        seen = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        assert seen == ["ours", "theirs", "theirs"]
+        assert [row[0] for row in first.run("SELECT text FROM notes ORDER BY text")] == seen

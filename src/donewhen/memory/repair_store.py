@@ -16,6 +16,7 @@ from donewhen.memory.eviction import MOST_REPAIRS, evict_oldest, remove
 from donewhen.memory.repair import Offer, Repair, failure_class
 from donewhen.memory.schema import WORDS
 from donewhen.memory.signature import Signature, from_json, matches
+from donewhen.memory.tagged_texts import TaggedTexts
 from donewhen.records import frozen
 from donewhen.storage.connection import Connection
 from donewhen.storage.disposable_db import purge_journal
@@ -55,6 +56,8 @@ class RepairStore:
         self._connection = connection
         self._most = most
         self._words = WordTable(connection, WORDS)
+        self.texts = TaggedTexts(connection)
+        """What is remembered beside repairs."""
 
     def close(self) -> None:
         self._connection.close()

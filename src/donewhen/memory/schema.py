@@ -41,5 +41,16 @@ MEMORY = Schema(
             f"CREATE {{word_table}} {WORDS} {{word_columns}}",
         ),
         ("ALTER TABLE donewhen_repairs ADD COLUMN source {text} NOT NULL DEFAULT ''",),
+        (
+            """CREATE TABLE donewhen_memory_texts (
+                repo {text} NOT NULL,
+                source {text} NOT NULL,
+                session {text} NOT NULL,
+                tags {text} NOT NULL,
+                text {text} NOT NULL,
+                at {text} NOT NULL,
+                PRIMARY KEY (repo, source, session)
+            )""",
+        ),
     ),
 )

@@ -14,7 +14,7 @@ from typing import Any, cast
 import anyio
 
 from donewhen.errors import BadInput
-from donewhen.model.interface import Call, ModelFailed, OnText, Reply, Turn, Usage
+from donewhen.model.interface import Bill, Call, ModelFailed, OnText, Reply, Turn, Usage
 from donewhen.records import frozen
 
 LARGEST_BYTES = 64 * 1024 * 1024
@@ -54,7 +54,9 @@ class Scripted:
         if step.delay:
             await self.pause(step.delay)
         if step.error:
-            raise ModelFailed(step.error, kind="script")
+            failure = ModelFailed(step.error, kind="script")
+            failure.bill = Bill(step.reply.usage)
+            raise failure
         if on_text and step.reply.text:
             on_text(step.reply.text)
         return step.reply

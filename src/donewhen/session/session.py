@@ -8,15 +8,15 @@ here.
 """
 
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 import anyio
 import anyio.lowlevel
 
-from donewhen.errors import MachineryBroke, NeedsPerson
-from donewhen.events import BaselineCompleted, Error, ModelSelected
+from donewhen.errors import BadInput, MachineryBroke, NeedsPerson
+from donewhen.events import BaselineCompleted, Error, Event, ModelSelected
 from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import contract_from
 from donewhen.judge.verdict import Verdict
@@ -24,7 +24,7 @@ from donewhen.model.interface import ModelWaits
 from donewhen.records import frozen
 from donewhen.session.check.engine_sandbox import engine_sandbox
 from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree
-from donewhen.session.conclude.conclude import Conclusion, Ending, baseline_is_green
+from donewhen.session.conclude.conclude import Conclusion, Ending, baseline_is_green, no_closing_events
 from donewhen.session.log.start_record import StartRecord, is_planned
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.loop.budget import Allowance, Budget
@@ -64,6 +64,62 @@ class Crew:
     """Engine that plans and that revises a proposed contract; None without a model."""
     evaluator: "EvaluatorConfig | None" = None
     """Evaluator of green work; None if the session is not planned."""
+    checker: "Engine | None" = None
+    """The second agent of a loop round."""
+
+
+@frozen(kw_only=True)
+class SessionParts:
+    """The parts of a session that a loop round works with."""
+
+    workplace: Workplace
+    start_record: StartRecord
+    log: LogWriter
+    gates: Gates
+    ending: Ending
+    round_context: Callable[[], contextlib.AbstractAsyncContextManager[tuple[RoundContext, Crew]]]
+    """Opens what an agent needs to work: the crew, a maker tree and the budget."""
+    say: Callable[[str], None]
+    """Receives one line for a person."""
+
+
+class Concludes(Protocol):
+    """Turns the reason to stop into an outcome."""
+
+    @property
+    def is_begun(self) -> bool: ...
+
+    async def go_on(self) -> SessionResult | None: ...
+
+    async def conclude(self, stop: Stop) -> SessionResult | None: ...
+
+
+class RoundOfLoop(Concludes, Protocol):
+    """What a loop round does that an ordinary session does not. `loops` provides it."""
+
+    async def prepare(self, parts: SessionParts) -> SessionResult | None:
+        """Do what comes before the contract. Return None if there is work to do."""
+        ...
+
+    async def skip_known(self) -> SessionResult | None:
+        """Compare the baseline with earlier rounds. Return None if there is work to do."""
+        ...
+
+    def task(self) -> str:
+        """Return the text of the maker's task."""
+        ...
+
+    def rules(self) -> str:
+        """Return the rules for the maker; empty for those of its engine."""
+        ...
+
+    def allowance(self) -> Allowance: ...
+
+    async def work(self, context: RoundContext, crew: Crew) -> Stop | None:
+        """Work without a contract. Return None if there is a contract: then the ladder works."""
+        ...
+
+    def closing_events(self, outcome: Outcome, reason: str) -> Sequence[Event]: ...
 
 
 class Session:
@@ -74,13 +130,18 @@ class Session:
         log: LogWriter,
         crew: Callable[[], Awaitable[Crew]],
         watcher: SessionWatcher,
+        loop_round: RoundOfLoop | None = None,
     ) -> None:
+        if (start_record.loop is None) != (loop_round is None):
+            raise BadInput(f"session {start_record.session} is a loop round")
         self._workplace: Workplace = workplace
         self._start_record: StartRecord = start_record
         self._log = log
         self._crew = crew
+        self._loop_round = loop_round
+        self._say = watcher.say
         self._scope = anyio.CancelScope()
-        self._ending = Ending(workplace, start_record, log)
+        self._ending = self._make_ending()
         self._memory = open_memory(workplace, start_record, log)
         self._on_text = watcher.on_text
         self.gates = Gates(log, watcher.person)
@@ -114,8 +175,15 @@ class Session:
             raise  # another process owns the session now; write nothing
         except ModelWaits as error:
             until = f" (until {error.reset_at})" if error.reset_at else ""
-            return self._ending.wait(Error(kind=error.kind, message=f"{error}{until}"), reason=f"{error}{until}")
-        except NeedsPerson as error:
+            event, reason = Error(kind=error.kind, message=f"{error}{until}"), f"{error}{until}"
+            if self._loop_round is not None:  # the next occurrence tries again
+                return await self._ending.finish(Outcome.FAILED, reason, event)
+            return self._ending.wait(event, reason=reason)
+        except (NeedsPerson, BadInput) as error:
+            if self._loop_round is not None:  # also if what was sound before the round is not any more
+                return await self._ending.finish(Outcome.FAILED, str(error))
+            if isinstance(error, BadInput):
+                raise
             return self._ending.wait(reason=str(error))
         except (MachineryBroke, OSError) as error:
             with contextlib.suppress(MachineryBroke, OSError):
@@ -134,29 +202,46 @@ class Session:
     async def _prepare(self) -> SessionResult | None:
         """Get the contract approved, and judge the base. Return None if there is work to do."""
         state = self._log.state
+        if self._loop_round is not None and (ended := await self._loop_round.prepare(self._parts())) is not None:
+            return ended
         if (ended := await self._approve_contract()) is not None:
             return ended
-        if state.baseline is None:
+        if state.baseline is None and self._start_record.contract.checks:
             self._log.move("judging")
             verdict = await self._baseline(self._start_record.contract)
             completed = BaselineCompleted(results=check_results(verdict))
             baseline = self._memory.baseline_note(verdict)
             self._log.write(completed, note=baseline.note() if baseline is not None else None)
+        if self._loop_round is not None:
+            return await self._loop_round.skip_known()
         if not self._may_be_green() and baseline_is_green(state, self._start_record.contract):
             return await self._ending.finish(Outcome.ALREADY_SATISFIED, self._green_reason())
         return None
 
     async def _work_and_conclude(self) -> SessionResult | None:
         """Work on it and conclude. Return None if a person sent the work back."""
-        state = self._log.state
-        if state.landing is not None:
-            return await self._conclusion().retry_landing(state.landing)
-        if GateKind.AMENDMENT in state.gates:
-            return await self._conclusion().decide_amendment()
-        return await self._conclusion().conclude(await self._run_ladder())
+        conclusion: Concludes = self._loop_round or self._conclusion()
+        if conclusion.is_begun:
+            return await conclusion.go_on()
+        return await conclusion.conclude(await self._run_ladder())
 
     def _conclusion(self) -> Conclusion:
-        return Conclusion(self._workplace, self._start_record, self._log, self.gates)
+        return Conclusion(self._workplace, self._start_record, self._log, self.gates, self._ending)
+
+    def _make_ending(self) -> Ending:
+        closing_events = self._loop_round.closing_events if self._loop_round is not None else no_closing_events
+        return Ending(self._workplace, self._start_record, self._log, closing_events)
+
+    def _parts(self) -> SessionParts:
+        return SessionParts(
+            workplace=self._workplace,
+            start_record=self._start_record,
+            log=self._log,
+            gates=self.gates,
+            ending=self._ending,
+            round_context=self._round_context,
+            say=self._say,
+        )
 
     # -- the contract and the baseline --
 
@@ -197,7 +282,7 @@ class Session:
         settings = self._start_record.settings.with_checks(tables_of(contract), self._start_record.settings.also)
         self._start_record = replace(self._start_record, contract=contract, settings=settings)
         self._workplace = replace(self._workplace, settings=settings)
-        self._ending = Ending(self._workplace, self._start_record, self._log)
+        self._ending = self._make_ending()
         self._memory.close()
         self._memory = open_memory(self._workplace, self._start_record, self._log)
 
@@ -230,17 +315,22 @@ class Session:
         state = self._log.state
         if crew.model is not None and not state.model:
             self._log.emit(ModelSelected(model=crew.model, reason=crew.reason))
-        settings = self._start_record.settings
+        loop_round = self._loop_round
+        allowed = loop_round.allowance() if loop_round is not None else Allowance.of(self._start_record.settings)
+        # A loop's money is also bounded by its tokens: an unknown price does not stop it.
+        is_bounded = crew.free or (loop_round is not None and allowed.tokens > 0)
         async with open_maker(self._workplace, self._start_record, self._log) as maker:
             context = RoundContext(
                 workplace=self._workplace,
                 start_record=self._start_record,
                 log=self._log,
-                budget=Budget(Allowance.of(settings), state, crew.free),
+                budget=Budget(allowed, state, is_bounded),
                 maker=maker,
                 asker=self.questions if self._start_record.may_ask else None,
                 memory=self._memory,
                 on_text=self._on_text,
+                task=loop_round.task() if loop_round is not None else "",
+                rules=loop_round.rules() if loop_round is not None else "",
             )
             try:
                 yield context, crew
@@ -250,6 +340,8 @@ class Session:
 
     async def _run_ladder(self) -> Stop:
         async with self._round_context() as (context, crew):
+            if self._loop_round is not None and (stop := await self._loop_round.work(context, crew)) is not None:
+                return stop
             if crew.evaluator is None:
                 if self._start_record.wants_plan:
                     from donewhen.session.planned import plan_approval  # loaded on use: most sessions have no plan
@@ -270,6 +362,6 @@ async def open_maker(workplace: Workplace, start_record: StartRecord, log: LogWr
     """Provide the session's maker tree: the one that the log names, with its contents, or a new one."""
     tree = await maker_tree(workplace, start_record, log)
     try:
-        yield Maker(workplace.trees, tree, await engine_sandbox(workplace, tree))
+        yield Maker(workplace.trees, tree, await engine_sandbox(workplace, tree, start_record.reads_only))
     finally:
         orphans.release(tree)

@@ -14,7 +14,7 @@ from pathlib import Path
 from donewhen.errors import MachineryBroke
 from donewhen.storage.connection import Busy, Connection, Damaged, SqliteConnection
 from donewhen.storage.migrations import Schema, migrate
-from donewhen.storage.rebuild import move_aside
+from donewhen.storage.rebuild import make_private, move_aside
 
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 STEP = 0.005
@@ -24,7 +24,7 @@ def connect(file: Path, schema: Schema, lock_timeout: float) -> SqliteConnection
     """Return a connection to the file, creating it if needed. Raise `Damaged` if it is not a valid database."""
     with _exclusive(file, lock_timeout), contextlib.ExitStack() as unless_migrated:
         # Two processes that create a file at the same time would conflict, and SQLite does not wait then.
-        os.close(os.open(file, FLAGS, 0o600))
+        make_private(file)
         connection = SqliteConnection(file, lock_timeout)
         unless_migrated.callback(connection.close)
         connection.run("PRAGMA secure_delete = ON")  # sensitive content that is deleted must not stay readable

@@ -4,8 +4,11 @@ The caller must be the only process that has the file open. The damaged file is 
 for writing. The new file gets the real name only when it is complete, so after a crash the next start tries again.
 """
 
+import contextlib
+import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -37,8 +40,17 @@ def ensure_sound(database: Path, logs: Path) -> list[str]:
 
 
 def make_private(database: Path) -> None:
-    """Create the file, if it does not exist, so that only its owner can read it."""
-    os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+    """Create the file for its owner alone, if it does not exist. Raise OSError for a link or a directory.
+
+    A file that exists is not opened: when any descriptor of it is closed, all locks of this process on it are gone,
+    also those of its other connections. Another process would then remove the journal that they write to.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+    mode = database.lstat().st_mode
+    if not stat.S_ISREG(mode):
+        code = errno.ELOOP if stat.S_ISLNK(mode) else errno.EISDIR if stat.S_ISDIR(mode) else errno.ENXIO
+        raise OSError(code, os.strerror(code), str(database))
 
 
 def _damage(database: Path, logs: Path) -> str:

@@ -248,7 +248,7 @@ async def test_what_was_spent_before_a_person_is_needed_is_counted(root: Path) -
     async with workshop(root) as shop:
         with pytest.raises(ModelWaits):
             await shop.attempt(Dear(ModelWaits))
-        assert shop.pages.told("spend") == [{"tokens": 110, "usd": 0.5}]
+        assert shop.pages.told("spend") == [{"tokens": 110, "usd": 0.5, "input": 100, "output": 10}]
 
 
 async def test_a_prompt_sent_several_times_fills_the_window_once(root: Path) -> None:

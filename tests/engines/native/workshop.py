@@ -66,7 +66,7 @@ class Purse:
     def count_usage(self, usage: Usage, usd: float | None) -> Event:
         self.turns -= 1
         self.tokens += usage.total
-        return Spend(tokens=self.tokens, usd=usd)
+        return Spend(tokens=self.tokens, usd=usd, input=usage.input, output=usage.output)
 
 
 @dataclass

@@ -36,7 +36,8 @@ NO_TEXT = "(no text)"
 
 def system_text(job: Job, files: Files) -> str:
     rules = job.rules or RULES.format(root=job.maker.root)
-    parts = [rules, CONTRACT + job.contract.strip(), instructions(files)]
+    contract = job.contract.strip()
+    parts = [rules, CONTRACT + contract if contract else "", instructions(files)]
     return "\n".join(f"{part.rstrip()}\n" for part in parts if part)
 
 

@@ -5,6 +5,7 @@ is decided in `loop.stop_rules`.
 """
 
 import datetime
+from collections.abc import Callable, Sequence
 
 import anyio
 
@@ -28,12 +29,27 @@ from donewhen.session.person.gates import GateDecision, GateKind, Gates
 from donewhen.session.workplace import Workplace
 from donewhen.storage.lease import LeaseLost
 
+ClosingEvents = Callable[[Outcome, str], Sequence[Event]]
+"""Returns what else is reported when a session ends with this outcome and reason."""
+
+
+def no_closing_events(outcome: Outcome, reason: str) -> Sequence[Event]:
+    del outcome, reason
+    return ()
+
 
 class Ending:
-    def __init__(self, workplace: Workplace, start_record: StartRecord, log: LogWriter) -> None:
+    def __init__(
+        self,
+        workplace: Workplace,
+        start_record: StartRecord,
+        log: LogWriter,
+        closing_events: ClosingEvents = no_closing_events,
+    ) -> None:
         self._workplace = workplace
         self._start_record = start_record
         self._log = log
+        self._closing_events = closing_events
 
     async def intend(self, tree: str, receipt_text: str, results: tuple[CheckResult, ...]) -> LandingIntent:
         """Write down what will be landed, before anything is written to the user's repository. Return that plan."""
@@ -81,6 +97,7 @@ class Ending:
         if outcome is Outcome.VERIFIED:
             offer = await amendment.offer(self._workplace, start_record, state, tree)
             written += [offer] if offer is not None else []
+        written += self._closing_events(outcome, reason)
         moved = [StateChanged(from_=state.run_state, to="finished")] if state.run_state != "finished" else []
         self._log.write(*written, *moved, finished, sync=True)
         if outcome.is_success:
@@ -115,12 +132,24 @@ def landing_plan(start_record: StartRecord, plan: LandingIntent | AmendmentInten
 
 
 class Conclusion:
-    def __init__(self, workplace: Workplace, start_record: StartRecord, log: LogWriter, gates: Gates) -> None:
+    def __init__(
+        self, workplace: Workplace, start_record: StartRecord, log: LogWriter, gates: Gates, ending: Ending
+    ) -> None:
         self._workplace = workplace
         self._start_record = start_record
         self._log = log
         self._gates = gates
-        self._ending = Ending(workplace, start_record, log)
+        self._ending = ending
+
+    @property
+    def is_begun(self) -> bool:
+        """True if the log holds a conclusion that is not complete: `go_on` continues it."""
+        return self._log.state.landing is not None or GateKind.AMENDMENT in self._log.state.gates
+
+    async def go_on(self) -> SessionResult | None:
+        """Continue a conclusion that was interrupted, or that a person has decided on."""
+        plan = self._log.state.landing
+        return await (self._retry_landing(plan) if plan is not None else self._decide_amendment())
 
     async def conclude(self, stop: Stop) -> SessionResult | None:
         """Return the outcome; None if a person sent the work back."""
@@ -143,7 +172,7 @@ class Conclusion:
             if verdict.green:
                 gate = await amendment.gate(self._workplace, self._start_record, state, verdict)
                 self._gates.open(gate)
-                return await self.decide_amendment()
+                return await self._decide_amendment()
         outcome = OF_STOP[stop.kind]
         if outcome is Outcome.RED and judged is not None and {one.status for one in judged.failing} == {"flaky"}:
             outcome = Outcome.FLAKY
@@ -180,7 +209,7 @@ class Conclusion:
             return await self._ending.finish(Outcome.NO_CHANGE, claim.summary)
         return None
 
-    async def decide_amendment(self) -> SessionResult:
+    async def _decide_amendment(self) -> SessionResult:
         """Let a person decide at the open gate whether edits of protected paths count."""
         judged, kind = self._log.state.last_judged, GateKind.AMENDMENT
         assert judged is not None and judged.candidate is not None  # only judged work has such edits
@@ -201,7 +230,7 @@ class Conclusion:
         )
         return await self._land(await self._ending.intend(verdict.tree, text, check_results(verdict)))
 
-    async def retry_landing(self, plan: LandingIntent) -> SessionResult:
+    async def _retry_landing(self, plan: LandingIntent) -> SessionResult:
         """Retry a landing that was interrupted or refused. Resuming the session counts as approval of the retry."""
         state = self._log.state
         if any(gate.kind == GateKind.LANDING and gate.decision == GateDecision.DENIED for gate in state.gates.values()):

@@ -8,7 +8,7 @@ what was landed and finishes what was interrupted. The caller logs its intent be
 
 import datetime
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from donewhen.errors import BadInput
@@ -63,12 +63,15 @@ class LandingPlan:
     """The judged tree."""
     parent: str
     receipt_digest: str
+    """Empty for work of a loop that is not green and waits for a person."""
     at: str
     """ISO time with a time zone."""
     amended: bool = False
     """True for verified work with its left-out edits, which a person approved afterwards."""
     only_on: str = ""
     """The commit at which the receiving branch must be; empty if it may have moved."""
+    signed_off_by: str = ""
+    """Name and address for a Signed-off-by line; empty without one."""
 
 
 @frozen
@@ -104,7 +107,11 @@ def message(plan: LandingPlan) -> str:
     first, _, rest = text.partition("\n")
     subject = subject_line(f"{AMENDED if plan.amended else ''}{first}") or f"The work of session {plan.session}"
     body = text if subject.endswith("…") else rest.strip("\n")
-    trailers = f"{SESSION_TRAILER}: {plan.session}\n{TRAILER}: {plan.receipt_digest}\n"
+    trailers = f"{SESSION_TRAILER}: {plan.session}\n"
+    if plan.receipt_digest:
+        trailers += f"{TRAILER}: {plan.receipt_digest}\n"
+    if plan.signed_off_by:
+        trailers += f"Signed-off-by: {plan.signed_off_by}\n"
     return "\n\n".join(part for part in (subject, body, trailers) if part)
 
 
@@ -131,7 +138,8 @@ def _cut(subject: str) -> str:
     return (words if len(words) > LONGEST_SUBJECT // 2 else start).rstrip() + "…"
 
 
-def _commit(workplace: Workplace, plan: LandingPlan) -> str:
+def commit_of(workplace: Workplace, plan: LandingPlan) -> str:
+    """Write the commit of a plan to our store. Repeating it gives the same commit."""
     return commit_for(
         workplace.store, workplace.repo, tree=plan.tree, parent=plan.parent, message=message(plan), at=_time(plan)
     )
@@ -147,7 +155,7 @@ def _time(plan: LandingPlan) -> datetime.datetime:
 async def land_branch(workplace: Workplace, plan: LandingPlan) -> Landing:
     """Land the work as the branch donewhen/ID. The branch must be new, or the one that an earlier attempt made."""
     name = branch_name(plan.session)
-    commit = _commit(workplace, plan)
+    commit = commit_of(workplace, plan)
     try:
         await _keep(workplace, plan.session, commit)
         await deliver(workplace.store, workplace.repo, commit)
@@ -235,7 +243,7 @@ async def _land_on_tip(
         if isinstance(judged, LandingRefused):
             return judged
         plan = judged
-    commit = _commit(workplace, plan)
+    commit = commit_of(workplace, plan)
     await workplace.store.keep(f"sessions/{plan.session}/{'amended' if plan.amended else 'onto'}", commit)
     try:
         applied = await _advance(workplace, branch, before, commit)
@@ -355,20 +363,33 @@ async def discard(workplace: Workplace, session: str) -> str:
 
     A branch that the user has changed stays, and so does what landed on other branches.
     """
-    prefix = f"refs/donewhen/sessions/{session}/"
-    answer = await workplace.store.bare.run("for-each-ref", "--format=%(objectname) %(refname)", prefix)
-    lines = [line.split(" ", 1) for line in answer.decode().splitlines()]
-    pins = {name.removeprefix(prefix): id for id, name in lines}
-    left = ""
-    there = tip(workplace.repo, branch_name(session))
-    landed = there if there is not None and there == pins.get("amended") else pins.get("landed")
-    if landed is not None:
-        try:
-            remove_branch(workplace.repo, branch_name(session), landed)
-        except NotLanded as refusal:
-            left = f"the branch {branch_name(session)} was kept: {refusal}"
-    elif there is not None:
-        left = f"the branch {branch_name(session)} was kept: it may not belong to this session"
+    pins = await _pins(workplace, session)
+    left = _remove_own_branch(workplace, session, pins)
     for name in sorted(pins, key=lambda name: name == "landed"):
         await workplace.store.release(f"sessions/{session}/{name}")
     return left
+
+
+async def remove_landed_branch(workplace: Workplace, session: str) -> str:
+    """Remove the session's branch if it is still what we landed. Its objects stay. Return what was left, or empty."""
+    return _remove_own_branch(workplace, session, await _pins(workplace, session))
+
+
+async def _pins(workplace: Workplace, session: str) -> dict[str, str]:
+    """Return the objects that the store keeps for a session, by name."""
+    prefix = f"refs/donewhen/sessions/{session}/"
+    answer = await workplace.store.bare.run("for-each-ref", "--format=%(objectname) %(refname)", prefix)
+    lines = [line.split(" ", 1) for line in answer.decode().splitlines()]
+    return {name.removeprefix(prefix): id for id, name in lines}
+
+
+def _remove_own_branch(workplace: Workplace, session: str, pins: Mapping[str, str]) -> str:
+    there = tip(workplace.repo, branch_name(session))
+    landed = there if there is not None and there == pins.get("amended") else pins.get("landed")
+    if landed is None:
+        return "" if there is None else f"the branch {branch_name(session)} was kept: it may not belong to this session"
+    try:
+        remove_branch(workplace.repo, branch_name(session), landed)
+    except NotLanded as refusal:
+        return f"the branch {branch_name(session)} was kept: {refusal}"
+    return ""

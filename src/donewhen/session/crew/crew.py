@@ -19,6 +19,8 @@ from donewhen.model.name import ModelName
 from donewhen.model.prices import is_free
 from donewhen.model.providers import checked_url
 from donewhen.session.check.command_policy import policy_of
+from donewhen.session.check.engine_sandbox import without_network
+from donewhen.session.log.loop_record import LoopRecord
 from donewhen.session.log.start_record import StartRecord, is_planned
 from donewhen.session.log.state import SessionState
 from donewhen.session.loop.round import LadderStep
@@ -58,6 +60,8 @@ NAMES_OF_ENGINES: Mapping[tuple[str, str], Role] = {
 }
 """Settings that name an engine, and its role."""
 PLANNER_TEMPERATURE, EVALUATOR_TEMPERATURE = 0.2, 0.1
+_Chosen = tuple[Model, str] | BadInput
+"""The model and why it was chosen, or why there is none."""
 
 
 def absolute_model_paths(settings: Settings) -> Settings:
@@ -100,7 +104,7 @@ def _require_agents(settings: Settings, spec: EngineSpec) -> None:
         _require_agents(settings, spec.inner)
 
 
-async def require_possible(workplace: Workplace, intent: str, archive: Archive) -> None:
+async def require_possible(workplace: Workplace, intent: str, archive: Archive, loop: LoopRecord | None = None) -> None:
     """Raise BadInput if no engine could work, before anything is written."""
     require_valid(workplace.settings)
     chosen = _model_if_any(workplace.settings, archive)
@@ -109,32 +113,90 @@ async def require_possible(workplace: Workplace, intent: str, archive: Archive) 
             raise BadInput(f"a planner needs a model: {chosen}")
         _evaluator(workplace, chosen[0])
     await _steps(workplace, _spec(workplace.settings, "engine", "use"), intent, chosen)
+    try:
+        await _checker(workplace, loop, chosen)
+    except BadInput as error:
+        raise BadInput(f"the checker cannot work: {error}") from error
 
 
 async def crew(workplace: Workplace, start_record: StartRecord, state: SessionState, archive: Archive) -> Crew:
     """Return the engines in their order, with the model that was asked for or the most promising one."""
     from donewhen.model.interface import close_model
 
+    if start_record.reads_only:
+        workplace = replace(workplace, settings=without_network(workplace.settings))
     chosen = _model_if_any(start_record.settings, archive, state.model, start_record.session)
     steps = await _steps(
         workplace, _spec(workplace.settings, "engine", "use"), start_record.intent, chosen, state.agent
     )
-    if isinstance(chosen, BadInput):
-        return Crew(steps=steps, model=None, reason="", free=False, close=_close_nothing)
-    model, reason = chosen
-    evaluator, extra_models = _evaluator(workplace, model) if is_planned(start_record.settings) else (None, ())
-    free = all(is_free(one.name) for one in (model, *extra_models)) and not any(
-        step.agent for step in steps if step.engine
-    )
+    if start_record.reads_only:
+        steps = tuple(map(_reading, steps))
+    checker, checker_models = await _checker(workplace, start_record.loop, chosen)
+    opened = list(checker_models)
 
     async def close() -> None:
-        for one in (model, *extra_models):
+        for one in opened:
             await close_model(one)
+
+    if isinstance(chosen, BadInput):
+        return Crew(steps=steps, model=None, reason="", free=False, close=close, checker=checker)
+    model, reason = chosen
+    evaluator, extra_models = _evaluator(workplace, model) if is_planned(start_record.settings) else (None, ())
+    opened += (model, *extra_models)
+    loop = start_record.loop
+    agent_checks = loop is not None and EngineKind.of(loop.checker_engine) is EngineKind.EXTERNAL
+    agent_works = any(step.agent for step in steps if step.engine)
+    free = all(is_free(one.name) for one in opened) and not agent_works and not agent_checks
 
     planner = _native(workplace, start_record.settings, model, reads_only=True, temperature=PLANNER_TEMPERATURE)
     return Crew(
-        steps=steps, model=model.name, reason=reason, free=free, close=close, planner=planner, evaluator=evaluator
+        steps=steps,
+        model=model.name,
+        reason=reason,
+        free=free,
+        close=close,
+        planner=planner,
+        evaluator=evaluator,
+        checker=checker,
     )
+
+
+async def _checker(
+    workplace: Workplace, loop: LoopRecord | None, chosen: _Chosen
+) -> tuple[Engine | None, tuple[Model, ...]]:
+    """Return the second agent of a loop round, and the models that were opened for it."""
+    if loop is None:
+        return None, ()
+    spec, settings = EngineSpec.parse(loop.checker_engine, "engine"), workplace.settings
+    if spec.kind is EngineKind.EXTERNAL:
+        if loop.checker_model:
+            settings = settings.with_value("model", "use", loop.checker_model, "the loop")
+            workplace = replace(workplace, settings=settings)
+        _require_agents(settings, spec)
+        (step,) = await _external(workplace, spec.agent, asked=True)
+        if step.engine is None:
+            raise BadInput(step.reason)
+        return step.engine, ()
+    if loop.checker_model:
+        from donewhen.model.open_model import ModelConfig, open_model
+
+        server = server_of(settings, ModelName.parse(loop.checker_model).provider)
+        model = open_model(
+            loop.checker_model, ModelConfig(base_url=server.url, base_url_for=server.provider), os.environ
+        )
+        return _native(workplace, settings, model, reads_only=True), (model,)
+    if isinstance(chosen, BadInput):
+        raise chosen
+    return _native(workplace, settings, chosen[0], reads_only=True), ()
+
+
+def _reading(step: LadderStep) -> LadderStep:
+    """Return a ladder step whose engine only reads. An agent gets a tree that it cannot write to."""
+    from donewhen.engines.native.loop import NativeEngine
+
+    if not isinstance(step.engine, NativeEngine):
+        return step
+    return replace(step, engine=replace(step.engine, config=replace(step.engine.config, reads_only=True)))
 
 
 def _evaluator(workplace: Workplace, model: Model) -> tuple["EvaluatorConfig", tuple[Model, ...]]:
@@ -151,14 +213,6 @@ def _evaluator(workplace: Workplace, model: Model) -> tuple["EvaluatorConfig", t
     engine = _native(workplace, settings, model, reads_only=True, temperature=EVALUATOR_TEMPERATURE)
     revisions = settings.whole("planned", "max_revision_rounds")
     return EvaluatorConfig(engine=engine, model=model.name, revisions=revisions), extra_models
-
-
-async def _close_nothing() -> None:
-    return
-
-
-_Chosen = tuple[Model, str] | BadInput
-"""The model and why it was chosen, or why there is none."""
 
 
 def _model_if_any(settings: Settings, archive: Archive, before: str = "", seed: str = "") -> _Chosen:

@@ -17,6 +17,7 @@ from donewhen.judge.contract import Contract
 from donewhen.judge.receipt import contract_from
 from donewhen.model.providers import HIDDEN_USER, with_hidden_user
 from donewhen.records import frozen
+from donewhen.session.log.loop_record import LoopRecord
 from donewhen.session.settings.contract_file import tables_of
 from donewhen.session.settings.settings import Setting, Settings
 
@@ -49,6 +50,13 @@ class StartRecord:
     """True if a person wants to see the plan before anything is built."""
     drafts_contract: bool = False
     """True if no contract was given, and a planner drafts it."""
+    loop: LoopRecord | None = None
+    """What is special about a loop round; None for an ordinary session."""
+
+    @property
+    def reads_only(self) -> bool:
+        """True if no agent of this session may write."""
+        return self.loop is not None and self.loop.reads_only
 
     def plain(self) -> dict[str, Any]:
         """Return the record as the log keeps it."""
@@ -69,6 +77,7 @@ class StartRecord:
             "settings": [[*key, _without_user(key, one.value), one.source] for key, one in kept],
             "base_url_beside": settings.get(*BASE_URL).model_use,
             "files": [str(settings.file) if settings.file else None, *map(str, settings.also)],
+            **({"loop": self.loop.plain()} if self.loop is not None else {}),
         }
         return json.loads(json.dumps(body, default=str))
 
@@ -87,6 +96,7 @@ class StartRecord:
             settings=settings.with_checks(tables_of(contract), tuple(map(Path, also))),
             wants_plan=bool(body.get("plans")),
             drafts_contract=bool(body.get("drafts")),
+            loop=LoopRecord.load(body["loop"]) if "loop" in body else None,
             **{
                 key: body[key]
                 for key in ("session", "intent", "repo", "base", "parent", "max_iterations", "may_ask", "yes")

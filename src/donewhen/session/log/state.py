@@ -81,6 +81,8 @@ class Gate:
     """Full text of what the decision is about."""
     amendment: Amendment | None = None
     """The edits that it is about, and what they cost."""
+    expires_at: str = ""
+    """When it counts as denied; empty if it waits without a limit."""
 
 
 LEFT_OUT_ID = "amendment-left-out"
@@ -149,7 +151,11 @@ class SessionState:
         self.rounds: list[Round] = []
         self.notes: dict[str, list[Note]] = {}
         self.turns: Counter[str] = Counter()
+        """Model turns of our engines by role, failed ones included."""
+        self.agent_turns: Counter[str] = Counter()
+        """Turns that agents report, by role."""
         self.tokens = 0
+        self.input_tokens, self.output_tokens = 0, 0
         self.usd: float | None = 0.0
         self.active_secs = 0.0
         """Seconds that owners worked on the session, without pauses between owners and jumps of the clock."""
@@ -235,6 +241,8 @@ class SessionState:
             self.notes.setdefault(notebook, []).append(Note(inner, body))
             if inner in ("turn", "turn_failed"):
                 self.turns[str(body.get("role", ""))] += 1
+            if inner == "turn":
+                self.agent_turns[str(body.get("role", ""))] -= 1  # its event is counted like that of an agent
             return
         match kind:
             case "opened":
@@ -327,8 +335,11 @@ class SessionState:
                 self.declined.add(event.engine)
             case events.ModelSelected() | events.ModelFallback():
                 self.model = event.model
+            case events.ModelTurn():
+                self.agent_turns[event.role] += 1
             case events.Spend():
                 self.tokens, self.usd = event.tokens, event.usd
+                self.input_tokens, self.output_tokens = event.input, event.output
             case events.Landed():
                 self._fold_landed(event)
             case events.CheckCompleted() if event.phase == "baseline" and not event.subtask:
@@ -362,14 +373,25 @@ class SessionState:
             case events.GateOpened() if event.optional:
                 self.left_out = LeftOutEdits(event.detail, event.amendment, event.expires_at or "")
             case events.GateOpened():
-                gate = Gate(event.id, event.gate, reason=event.reason, detail=event.detail, amendment=event.amendment)
-                self.gates[event.id] = gate
+                self.gates[event.id] = Gate(
+                    event.id,
+                    event.gate,
+                    reason=event.reason,
+                    detail=event.detail,
+                    amendment=event.amendment,
+                    expires_at=event.expires_at or "",
+                )
             case events.GateDecided(id=id) if id == LEFT_OUT_ID:
                 self._left_out().decision = event.decision
             case events.GateDecided():
                 self.gates.setdefault(event.id, Gate(event.id, event.gate)).decision = event.decision
             case _:
                 pass
+
+
+def turns_of(state: SessionState, role: str) -> int:
+    """Return the model turns of a role, over our engines and agents."""
+    return state.turns[role] + state.agent_turns[role]
 
 
 def replay_log(records: Iterable[Record]) -> SessionState:

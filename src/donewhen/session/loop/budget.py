@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from donewhen.engines.interface import OutOfBudget
 from donewhen.events import Event, Spend
@@ -9,6 +10,9 @@ from donewhen.model.interface import Usage
 from donewhen.records import frozen
 from donewhen.session.log.state import SessionState
 from donewhen.session.settings.settings import Settings
+
+MAKER = "maker"
+"""The role whose turns are limited."""
 
 
 @frozen
@@ -18,6 +22,10 @@ class Allowance:
     minutes: float = 0
     tokens: int = 0
     usd: float = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    turns: int = 0
+    """Model turns of the maker."""
 
     @classmethod
     def of(cls, settings: Settings) -> "Allowance":
@@ -33,7 +41,9 @@ class Budget:
         self, allowed: Allowance, state: SessionState, free: bool = False, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._allowed = allowed
+        self._state = state
         self._tokens, self._usd = state.tokens, state.usd
+        self._input, self._output = state.input_tokens, state.output_tokens
         self._before = state.earlier_use
         self._free = free
         """True if the model costs nothing. An unknown price is then no reason to stop."""
@@ -46,8 +56,10 @@ class Budget:
 
     def count_usage(self, usage: Usage, usd: float | None) -> Event:
         self._tokens += usage.total
+        self._input += usage.input
+        self._output += usage.output
         self._usd = None if usd is None or self._usd is None else self._usd + usd
-        return Spend(tokens=self._tokens, usd=self._usd)
+        return Spend(tokens=self._tokens, usd=self._usd, input=self._input, output=self._output)
 
     def reached_limit(self) -> str:
         """Return which limit is used up, the amount used and the amount allowed; empty if no limit is reached."""
@@ -55,8 +67,15 @@ class Budget:
         tokens = self._tokens - self._before.tokens
         if allowed.minutes and minutes >= allowed.minutes:
             return f"minutes: used {minutes:.1f}, allowed {allowed.minutes:g}"
-        if allowed.tokens and tokens >= allowed.tokens:
-            return f"tokens: used {tokens}, allowed {allowed.tokens}"
+        counted = {
+            "input tokens": (self._input, allowed.input_tokens),
+            "output tokens": (self._output, allowed.output_tokens),
+            "tokens": (tokens, allowed.tokens),
+            "turns": (self._state.turns[MAKER], allowed.turns),
+        }
+        for name, (used, limit) in counted.items():
+            if limit and used >= limit:
+                return f"{name}: used {used}, allowed {limit}"
         if allowed.usd and self._usd is None and not self._free:
             return f"usd: the price of this model is unknown, so the limit of {allowed.usd:g} cannot be enforced"
         if allowed.usd and self._usd is not None and self._usd - self._before.usd >= allowed.usd:
@@ -69,6 +88,10 @@ class Budget:
         tokens = max(0, allowed.tokens - self._tokens + before.tokens) if allowed.tokens else None
         usd = max(0.0, allowed.usd - self._usd + before.usd) if allowed.usd and self._usd is not None else None
         return tokens, usd
+
+    def without_turns(self) -> "Budget":
+        """Return the rest of this budget for another agent than the maker, whose turns do not count for it."""
+        return Budget(replace(self._allowed, turns=0), self._state, self._free, self._clock)
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the minutes are used up; None without such a limit."""

@@ -83,7 +83,7 @@ def _job(context: RoundContext, step: LadderStep, current: Round) -> Job:
     before = context.log.state.rounds[: max(0, current.n - 1)]
     red_rounds = [one for one in before if one.step == step.kind and one.judged is not None]
     return Job(
-        intent=context.start_record.intent,
+        intent=context.task or context.start_record.intent,
         contract=context.start_record.contract.render(),
         iteration=current.n,
         feedback=_feedback(context, before[-1]) if before else "",
@@ -99,6 +99,7 @@ def _job(context: RoundContext, step: LadderStep, current: Round) -> Job:
         on_text=context.on_text,
         worker_services=_worker_services(context, step) if step.kind.has_workers else None,
         plan=_plan_tracker(context),
+        rules=context.rules,
     )
 
 

@@ -25,6 +25,10 @@ class RoundContext:
     asker: Asker | None
     memory: SessionMemory
     on_text: OnText | None = None
+    task: str = ""
+    """The text of the maker's task if it is more than the intent."""
+    rules: str = ""
+    """Replaces the engine's rules for a maker; empty keeps them."""
 
     @property
     def silence_secs(self) -> float:

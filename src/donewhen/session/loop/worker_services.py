@@ -108,8 +108,8 @@ class SessionWorkerServices:
         )
         is_over = False
         try:
-            workplace = self.context.workplace
-            yield Maker(workplace.trees, tree, await engine_sandbox(workplace, tree))
+            workplace, reads_only = self.context.workplace, self.context.start_record.reads_only
+            yield Maker(workplace.trees, tree, await engine_sandbox(workplace, tree, reads_only))
             is_over = True
         finally:
             if not is_over:

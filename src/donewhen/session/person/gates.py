@@ -4,6 +4,7 @@ The person decides at the terminal, from another process while the session runs,
 All of these use `Gates`.
 """
 
+import datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -11,7 +12,7 @@ from donewhen.engines.spec import EngineKind
 from donewhen.errors import BadInput, NeedsPerson
 from donewhen.events import GateDecided, GateOpened
 from donewhen.session.log.notes import ChangeRequest
-from donewhen.session.log.state import Plain
+from donewhen.session.log.state import Gate, Plain
 from donewhen.session.log.writer import LogWriter
 
 _SHOW, _APPROVE, _DENY = "donewhen show {id}", "donewhen approve {id}", "donewhen deny {id}"
@@ -38,6 +39,7 @@ class GateKind(StrEnum):
     EVALUATION = "evaluation"
     NO_CHANGE = "no_change"
     LANDING = "landing"
+    LOOP_ACTION = "loop_action"
 
     @property
     def reason(self) -> str:
@@ -73,12 +75,20 @@ _REASONS = {
     ),
     GateKind.NO_CHANGE: "the engine claims that nothing should change; decide whether that is right",
     GateKind.LANDING: "the work is verified but could not be landed",
+    GateKind.LOOP_ACTION: "the work of a loop waits for your decision",
 }
 _COMMANDS = {
     GateKind.CONTRACT: (_SHOW, _APPROVE, _CHANGE, _DENY),
     GateKind.PLAN: (_APPROVE, _CHANGE, _DENY),
     GateKind.LANDING: (_APPROVE, "donewhen land {id} --onto BRANCH", _DENY),
+    GateKind.LOOP_ACTION: ("donewhen diff {id}", _APPROVE, _DENY),
 }
+
+
+def is_expired(gate: Gate) -> bool:
+    """Return True if a gate waited too long: it counts as denied."""
+    now = datetime.datetime.now(datetime.UTC)
+    return bool(gate.expires_at) and datetime.datetime.fromisoformat(gate.expires_at) <= now
 
 
 class Person(Protocol):
@@ -129,13 +139,15 @@ class Gates:
         return GateDecision(gate.decision) if gate.decision else None
 
     def decide(self, approved: bool, by: str, contract: Plain | None = None) -> bool:
-        """Decide the waiting gate. Return False if none waits.
+        """Decide the waiting gate. Return False if none waits. Raise BadInput if it is too late to approve.
 
         A contract is approved as it is in its file now. `contract` replaces the file in a replay.
         """
         gate = self._log.state.gate
         if gate is None:
             return False
+        if approved and is_expired(gate):
+            raise BadInput(f"it expired at {gate.expires_at} without a decision, which counts as no")
         if approved and gate.kind == GateKind.CONTRACT:
             from donewhen.session.person import edited_contract  # loaded on use: it loads the plan classes
 

@@ -26,5 +26,7 @@ class SessionWatcher:
     on_text: OnText | None = None
     """Receives the model's text as it streams in."""
     barrier: Barrier = no_barrier
+    handles_signals: bool = True
+    """False if the caller handles signals itself, because several sessions run in one process."""
     stops: Callable[[Record | None], bool] = never
     """Returns True to cancel the session. It is called at its start and after every event."""

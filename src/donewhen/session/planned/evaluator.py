@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import anyio
 
-from donewhen.engines.interface import Engine, Job, RunOnCopy
+from donewhen.engines.interface import Engine, Job
 from donewhen.engines.planned import prompts
 from donewhen.engines.planned.evaluation import Evaluation, evaluation_in
 from donewhen.engines.planned.notes import EvaluationBegun, UnusableEvaluation
@@ -23,7 +23,7 @@ from donewhen.judge.contract import Check, Contract
 from donewhen.judge.verdict import CheckStatus, Verdict
 from donewhen.records import frozen
 from donewhen.session.check import command_policy
-from donewhen.session.check.engine_sandbox import engine_sandbox
+from donewhen.session.check.engine_sandbox import run_on_copy
 from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree
 from donewhen.session.log import plan_files
 from donewhen.session.log.notes import Judged, Opinion
@@ -35,8 +35,6 @@ from donewhen.session.loop.round_context import RoundContext
 from donewhen.session.loop.worker_services import SessionWorkerServices
 from donewhen.session.planned.ask import answer_in_time
 from donewhen.session.planned.evaluator_input import evaluator_input
-from donewhen.workspace.process.command import Finished
-from donewhen.workspace.sandbox.sandbox import ShellCommand
 
 ATTEMPTS = 3
 VERIFY_SECS = 120
@@ -145,7 +143,7 @@ class Evaluator:
                     self._job(case, current),
                     maker=maker,
                     notebook=services.notebook(part),
-                    run_on_copy=_run_on_copy(self.context, tree),
+                    run_on_copy=run_on_copy(self.context.workplace, self.context.start_record.base, tree),
                 )
                 return await answer_in_time(self.context, self.config.engine, job)
 
@@ -255,18 +253,6 @@ class Evaluator:
 def _judged_green(current: Round) -> Judged:
     assert current.judged is not None  # only green work is evaluated
     return current.judged
-
-
-def _run_on_copy(context: RoundContext, tree: str) -> RunOnCopy:
-    """Return a function that runs commands on throw-away copies of a tree."""
-    workplace, base = context.workplace, context.start_record.base
-
-    async def probe(command: str, timeout_secs: float) -> Finished:
-        async with workplace.tree("judge", base, tree) as judged:
-            sandbox = await engine_sandbox(workplace, judged)
-            return await sandbox.run(ShellCommand(text=command, timeout_secs=timeout_secs))
-
-    return probe
 
 
 def _ran_out_of_time(verdict: Verdict) -> bool:

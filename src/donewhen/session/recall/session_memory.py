@@ -277,10 +277,23 @@ class RepairMemory(SessionMemory):
         return answer
 
 
+class FailureMemory(RepairMemory):
+    """Memory of a loop round without hints: its failures are kept, because they tell its finding from others."""
+
+    def hint_for(self, n: int) -> None:
+        del n
+
+    def count_hint(self, current: Round) -> None:
+        del current
+
+    async def learn_from(self, current: Round) -> None:
+        del current
+
+
 def open_memory(workplace: Workplace, start_record: StartRecord, log: LogWriter) -> SessionMemory:
     settings = start_record.settings
     if not settings.flag("memory", "enabled"):
-        return SessionMemory()
+        return FailureMemory(workplace, start_record, log) if start_record.loop is not None else SessionMemory()
     if settings.text("model", "use").startswith(REPLAY):
         return ReplayedMemory(start_record)
     return RepairMemory(workplace, start_record, log)

@@ -32,28 +32,46 @@ class LoopTable:
     """Keys that reach or spend more than the defaults."""
 
 
-def loop_tables(top: Path) -> Iterator[LoopTable]:
-    """Yield the loops of the repository at `top`. Raise BadInput for a file that cannot be read or does not fit."""
-    file = top / settings.FILE_NAME
-    if os.path.lexists(file):
-        real, written, content = settings.read_inside(file, top)
-        for number, entry in enumerate(cast("list[Table]", content.get("loop", []))):
-            yield _table(file, real, written, entry, f"loop[{number}].")
-    yield from own_files(top)
-
-
 def own_files(top: Path) -> Iterator[LoopTable]:
-    """Yield the loops that have a file of their own. Without a name in it, the name of the file is the name."""
+    """Yield the loops that have a file of their own. Without a name in it, the name of the file is the name.
+
+    Raise BadInput for a file that cannot be used.
+    """
+    for one in _own_files(top):
+        if isinstance(one, BadInput):
+            raise one
+        yield one
+
+
+def tables_or_errors(top: Path) -> Iterator[LoopTable | BadInput]:
+    """Yield the loops of the repository at `top`, and an error in place of each file that cannot be used."""
+    file = top / settings.FILE_NAME
+    try:
+        if os.path.lexists(file):
+            real, written, content = settings.read_inside(file, top)
+            for number, entry in enumerate(cast("list[Table]", content.get("loop", []))):
+                yield _table(file, real, written, entry, f"loop[{number}].")
+    except BadInput as error:
+        yield error
+    yield from _own_files(top)
+
+
+def _own_files(top: Path) -> Iterator[LoopTable | BadInput]:
     try:
         names = [name for name in Root(top).names(DIRECTORY) if name.endswith(ENDING)]
     except OSError as error:
-        raise BadInput(f"{top / DIRECTORY} cannot be read: {error.strerror}") from error
+        yield BadInput(f"{top / DIRECTORY} cannot be read: {error.strerror}")
+        return
     if len(names) > MOST_FILES:
-        raise BadInput(f"{top / DIRECTORY} has {len(names)} files; at most {MOST_FILES} are read")
+        yield BadInput(f"{top / DIRECTORY} has {len(names)} files; at most {MOST_FILES} are read")
+        return
     for name in names:
         file = top / DIRECTORY / name
-        real, written, content = settings.read_inside(file, top, is_loop=True)
-        yield _table(file, real, written, {"name": name.removesuffix(ENDING), **content}, "")
+        try:
+            real, written, content = settings.read_inside(file, top, is_loop=True)
+            yield _table(file, real, written, {"name": name.removesuffix(ENDING), **content}, "")
+        except BadInput as error:
+            yield error
 
 
 def _table(file: Path, real: Path, written: bytes, entry: Table, above: str) -> LoopTable:

@@ -302,7 +302,14 @@ CHECK: Mapping[str, Key] = {
     ),
 }
 
-LOOP_INPUT: Mapping[str, Key] = {"name": text(), "command": text(), "network": boolean(), "env": texts()}
+LOOP_INPUT: Mapping[str, Key] = {
+    "name": text(),
+    "command": text(),
+    "read": text(),
+    "network": boolean(),
+    "env": texts(),
+    "timeout_secs": number(120),
+}
 LOOP_BUDGET: Mapping[str, Key] = {
     "turns": whole(12, _more_than_limit),
     "tokens": whole(400_000, _more_than_limit),

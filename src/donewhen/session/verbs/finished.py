@@ -10,7 +10,7 @@ from donewhen.events import Landed
 from donewhen.judge.verdict import Verdict
 from donewhen.records import frozen
 from donewhen.session.check import receipts
-from donewhen.session.check.judge_tree import TreeToJudge, judge_tree
+from donewhen.session.check.rejudging import Rejudging
 from donewhen.session.conclude import land as landing
 from donewhen.session.conclude.conclude import Ending, landing_plan
 from donewhen.session.log.notes import Discarded, LandingIntent
@@ -101,6 +101,9 @@ def _require_verified(found: FinishedSession) -> LandingIntent:
 async def land(prefix: str, onto: str) -> landing.Landing | landing.LandingRefused:
     """Land a verified session on a branch: its own, or the one that is named."""
     async with open_finished(prefix) as found:
+        session = found.start_record.session
+        if found.start_record.loop is not None and found.state.finished is None:
+            raise BadInput(f"session {session} is a loop round; decide about its work: donewhen approve {session}")
         plan = landing_plan(found.start_record, _require_verified(found))
         with offline.own(found.archive, found.start_record.session) as log:
             _require_not_discarded(log)
@@ -164,27 +167,15 @@ async def _land_onto(
     found: FinishedSession, plan: landing.LandingPlan, branch: str, log: LogWriter
 ) -> landing.Landing | landing.LandingRefused:
     """Land on a branch. If it has moved, judge again as the session did, and write a new receipt."""
-    contract = found.start_record.contract
     gate = found.state.gates.get(GateKind.AMENDMENT)
     amended = plan.amended or (gate is not None and gate.decision == GateDecision.APPROVED)
-
-    async def rejudge(base: str, tree: str) -> Verdict:
-        to_judge = TreeToJudge(base=base, candidate=tree, as_is=amended)
-        return await judge_tree(found.workplace, contract, to_judge, log.emit)
-
-    async def write_receipt(verdict: Verdict) -> str:
-        return await keep_receipt(found, log, verdict, amended)
-
-    return await landing.land_onto(found.workplace, plan, branch, rejudge, write_receipt)
+    judge = Rejudging(found.workplace, found.start_record.contract, log, amended)
+    return await landing.land_onto(found.workplace, plan, branch, judge.rejudge, judge.write_receipt)
 
 
 async def keep_receipt(found: FinishedSession, log: LogWriter, verdict: Verdict, amended: bool) -> str:
     """Write the receipt of a new verdict on a finished session. Return its digest."""
-    costs = receipts.ReceiptCosts.of(log.state)
-    text = await receipts.receipt_text(
-        found.workplace, verdict, found.start_record.contract, costs, as_is=amended, amended=amended
-    )
-    return await receipts.keep(found.workplace, text)
+    return await Rejudging(found.workplace, found.start_record.contract, log, amended).write_receipt(verdict)
 
 
 async def discard(prefix: str) -> str:

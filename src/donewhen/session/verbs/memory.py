@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 from collections.abc import Generator, Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,18 @@ def memory_list(words: str = "", repo: str = "", say: Say = silent) -> list[dict
     with _repair_store(say) as store:
         found = store.read(lambda book: book.all(words), [])
     return [_summary(known) for known in found if not repo or _lies_in(repo, known.repair.repo)]
+
+
+def memory_texts(tag: str, say: Say = silent) -> list[dict[str, Any]]:
+    """Return the remembered texts with a tag, newest first."""
+    with _repair_store(say) as store:
+        return [asdict(one) for one in store.read(lambda book: book.texts.tagged(tag), [])]
+
+
+def memory_forget_texts(tag: str, say: Say = silent) -> int:
+    """Remove the remembered texts with a tag. Return how many there were."""
+    with _repair_store(say) as store:
+        return store.read(lambda book: book.texts.forget(tag), 0)
 
 
 def memory_show(id: str, say: Say = silent) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from collections.abc import Generator
 from donewhen.errors import BadInput
 from donewhen.events import QuestionAnswered, SessionFinished, StateChanged
 from donewhen.session.log import handoff
-from donewhen.session.log.state import replay_log
+from donewhen.session.log.state import SessionState, replay_log
 from donewhen.session.log.writer import Barrier, LogWriter, OnRecord, ignore_record, no_barrier
 from donewhen.session.outcome import STOPPED, Outcome
 from donewhen.session.person import left_out
-from donewhen.session.person.gates import Gates
+from donewhen.session.person.gates import GateDecision, Gates
 from donewhen.storage.archive import Archive
 from donewhen.storage.lease import Note
 
@@ -45,13 +45,23 @@ def answer(log: LogWriter, text: str) -> bool:
 
 
 def decide(log: LogWriter, approved: bool) -> bool:
-    """Decide the waiting gate, or on left-out edits. Return False if there is neither."""
+    """Decide the waiting gate, or on left-out edits. Return False if there is neither.
+
+    A decision that was recorded by a process that was killed before it continued the session may be repeated.
+    """
     if log.state.discarded:
         return False
     if log.state.gate is None and log.state.left_out is not None:
         left_out.decide(log, approved, "a person")
         return True
-    return Gates(log, None).decide(approved, "a person")
+    return Gates(log, None).decide(approved, "a person") or _is_recorded(log.state, approved)
+
+
+def _is_recorded(state: SessionState, approved: bool) -> bool:
+    """Return True if a person made this decision and the session still waits."""
+    last = next(reversed(state.gates.values()), None)
+    decision = GateDecision.APPROVED if approved else GateDecision.DENIED
+    return state.run_state == "waiting" and last is not None and last.decision == decision
 
 
 def cancel(log: LogWriter) -> None:

@@ -8,7 +8,7 @@ import contextlib
 import datetime
 
 from donewhen.errors import DonewhenError
-from donewhen.session.log.state import replay_log
+from donewhen.session.log.state import SessionState, replay_log
 from donewhen.session.verbs import discard
 from donewhen.session.workplace import Workplace
 from donewhen.storage.archive import Archive
@@ -34,5 +34,10 @@ async def forget_old(workplace: Workplace, archive: Archive, most: int = MOST_SE
 def _is_saved(archive: Archive, session: str) -> bool:
     """Return True if nothing would be lost: it landed, or it was discarded, or nothing was made."""
     state = replay_log(archive.records(session))
-    nothing_made = all(not one.attempted for one in state.rounds)
+    nothing_made = all(not one.attempted for one in state.rounds) or _only_read(state)
     return state.landed is not None or state.discarded or nothing_made
+
+
+def _only_read(state: SessionState) -> bool:
+    """Return True for a loop round whose agents could not write."""
+    return bool(state.start_note.get("loop", {}).get("reads_only"))

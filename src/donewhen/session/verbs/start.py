@@ -28,7 +28,7 @@ from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person import control_socket
 from donewhen.session.person.gates import GateDecision, GateKind
 from donewhen.session.person.watch import SessionWatcher
-from donewhen.session.session import Session
+from donewhen.session.session import RoundOfLoop, Session
 from donewhen.session.settings import contract_file, run_options
 from donewhen.session.settings.run_options import RunOptions
 from donewhen.session.verbs import retention
@@ -38,6 +38,14 @@ from donewhen.storage.lease import Lease
 from donewhen.storage.record import Record
 from donewhen.workspace.git.objects import shown
 from donewhen.workspace.state_dir import state_root
+
+LoopRoundOf = Callable[[StartRecord, SessionState], RoundOfLoop | None]
+"""Returns what is special about a session that is a loop round; None for an ordinary session."""
+
+
+def ordinary(start_record: StartRecord, state: SessionState) -> None:
+    """Return None. A session that is a loop round is refused without its loop."""
+    del start_record, state
 
 
 class _Interrupts:
@@ -59,10 +67,10 @@ class _Interrupts:
 
 
 @contextlib.contextmanager
-def _interrupts() -> Generator[_Interrupts]:
+def _interrupts(watch: SessionWatcher) -> Generator[_Interrupts]:
     """Handle signals from before the first record of a session: its log is complete however early it is stopped."""
     interrupts, loop = _Interrupts(), asyncio.get_running_loop()
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if watch.handles_signals else ()
     for one in signals:
         loop.add_signal_handler(one, interrupts.interrupt)
     try:
@@ -180,7 +188,7 @@ async def _base(workplace: Workplace, options: RunOptions, say: Say) -> tuple[st
     return head, head
 
 
-async def resume(prefix: str, watch: SessionWatcher) -> SessionResult:
+async def resume(prefix: str, watch: SessionWatcher, loop_round: LoopRoundOf = ordinary) -> SessionResult:
     """Resume a session. If it has nothing left to do, return its outcome."""
     now = local_settings(*ADDRESS_TABLES)
     archive = archive_of(now, watch.say)
@@ -198,13 +206,13 @@ async def resume(prefix: str, watch: SessionWatcher) -> SessionResult:
             )
         start_record = StartRecord.load(state.start_note, now)
         async with open_workplace(Path(start_record.repo), held=start_record.settings) as workplace:
-            with _interrupts() as interrupts, _release_at_end(archive.claim(session)) as lease:
+            with _interrupts(watch) as interrupts, _release_at_end(archive.claim(session)) as lease:
                 state = replay_log(archive.records(session))  # another process may have resumed it a moment ago
                 if (result := _final_result(session, state)) is not None:
                     return result
                 log = LogWriter(lease, state, watch.on_record, watch.barrier)
                 log.write(note=OwnerChanged(restarts=state.finished is not None).note())
-                return await _run(workplace, start_record, log, archive, watch, interrupts)
+                return await _run(workplace, start_record, log, archive, watch, interrupts, loop_round)
 
 
 def _final_result(session: str, state: SessionState) -> SessionResult | None:
@@ -230,17 +238,22 @@ def _may_be_worked_on_again(state: SessionState) -> bool:
 
 
 async def begin(
-    workplace: Workplace, start_record: StartRecord, proposed: tuple[str, ...], archive: Archive, watch: SessionWatcher
+    workplace: Workplace,
+    start_record: StartRecord,
+    proposed: tuple[str, ...],
+    archive: Archive,
+    watch: SessionWatcher,
+    loop_round: LoopRoundOf = ordinary,
 ) -> SessionResult:
     """Write the first records of a session, and work on it. `proposed` says why the contract is what it is."""
     with (
-        _interrupts() as interrupts,
+        _interrupts(watch) as interrupts,
         _release_at_end(archive.create(start_record.session, start_record.repo, start_record.intent)) as lease,
     ):
         log = LogWriter(lease, SessionState(), watch.on_record, watch.barrier)
         await workplace.store.keep(f"sessions/{start_record.session}/base", start_record.base)
         log.write(*_first_events(workplace, start_record, proposed), note=(NOTE_KIND, start_record.plain()))
-        return await _run(workplace, start_record, log, archive, watch, interrupts)
+        return await _run(workplace, start_record, log, archive, watch, interrupts, loop_round)
 
 
 @contextlib.contextmanager
@@ -260,10 +273,16 @@ async def _run(
     archive: Archive,
     watch: SessionWatcher,
     interrupts: _Interrupts,
+    loop_round: LoopRoundOf,
 ) -> SessionResult:
     """Run the session with its control socket open and its signals handled."""
     session = Session(
-        workplace, start_record, log, lambda: crew.crew(workplace, start_record, log.state, archive), watch
+        workplace,
+        start_record,
+        log,
+        lambda: crew.crew(workplace, start_record, log.state, archive),
+        watch,
+        loop_round(start_record, log.state),
     )
 
     def handle(request: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -45,11 +45,10 @@ IN_PROGRESS = {
     "BISECT_LOG": "a bisection is in progress",
 }
 SHARED_PATHS = (
-    "objects", "objects/info", "objects/info/alternates", "objects/pack",
-    "objects/pack/multi-pack-index", "refs", "refs/heads", "refs/heads/donewhen",
-    "refs/tags", "packed-refs", "config", "info", "info/exclude", "info/attributes", "logs", "logs/refs",
-    "logs/refs/heads", "logs/refs/heads/donewhen", "logs/HEAD", "shallow", "worktrees",
-    "reftable", "reftable/tables.list",
+    "objects", "objects/info", "objects/info/alternates", "objects/pack", "objects/pack/multi-pack-index", "refs",
+    "refs/heads", "refs/heads/donewhen", "refs/tags", "packed-refs", "config", "info", "info/exclude",
+    "info/attributes", "logs", "logs/refs", "logs/refs/heads", "logs/refs/heads/donewhen", "logs/HEAD", "shallow",
+    "worktrees", "reftable", "reftable/tables.list",
 )  # fmt: skip
 OWN_PATHS = ("index", "config.worktree", "commondir", "logs", "logs/HEAD", "reftable", "reftable/tables.list")
 """The paths that we read and write in a git directory. A link deeper down is refused when it is opened."""
@@ -166,6 +165,11 @@ def _find(start: Path) -> tuple[Path, Path, Path]:
 def common_dir_of(start: Path) -> Path:
     """Return the directory that all worktrees of the repository around a path share. Nothing else is checked."""
     return _common_dir(_find(start)[2])
+
+
+def head_of(start: Path) -> str:
+    """Return the commit at HEAD of the working tree around a path; empty if there is none. Nothing else is checked."""
+    return refs.follow(refs.read(Root(_find(start)[2]), "HEAD"), Root(common_dir_of(start)))
 
 
 def _git_dir(pointer: Path) -> Path | None:

@@ -1,14 +1,14 @@
 """The only function that starts git. The caller gives git directory, index and work tree; git discovers nothing.
 
 Git runs programs that a repository's configuration, attributes, hooks and helpers name. Our git process gets none of
-them: no inherited environment, no system or user configuration, no discovery, no transport, no prompt, and a git
-directory that only we write. The git program comes from the system's directories, never from a tree.
+them: no inherited environment, no system or user configuration, no discovery, no prompt, and a git directory that only
+we write. Only `push` lets it use the network. The git program comes from the system's directories, never from a tree.
 
 `repo` and `store` decide which commands run, and where.
 """
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -78,10 +78,12 @@ async def git(
     settings: Settings = (),
     date: str = "",
     memory: int = 0,
+    network: Mapping[str, str] | None = None,
 ) -> bytes:
     """Run one git command and return its standard output.
 
     If `date` is set, commits made by the command also get a neutral identity. `memory` limits its memory, in bytes.
+    `network` has the variables of a command that may use the network (`workspace.git.push`).
     """
     command = Command(
         argv=[git_program(), *arguments],
@@ -91,6 +93,7 @@ async def git(
             **_location_variables(location),
             **_settings(settings),
             **(_identity(date) if date else {}),
+            **(network or {}),
         },
         stdin=stdin,
         keep_bytes=KEEP_BYTES,

@@ -51,6 +51,16 @@ class SandboxTree:
     scratch: str = ""
     """A private writable directory on the host, for isolation levels that cannot mount one."""
 
+    def read_only(self) -> "SandboxTree":
+        """Return the same tree, so that no command can write to it."""
+        return replace(
+            self, layers=tuple(_read_only(layer) if layer.at == self.root else layer for layer in self.layers)
+        )
+
+
+def _read_only(layer: view.Bind | view.Overlay) -> view.Bind | view.Overlay:
+    return replace(layer, writable=False) if isinstance(layer, view.Bind) else replace(layer, read_only=True)
+
 
 @frozen(kw_only=True)
 class ShellCommand:

@@ -58,10 +58,13 @@ class Overlay:
     """Instead of `lower`: a host directory and a path below it, opened without following a link."""
     within: str = ""
     """As in `Bind`."""
+    read_only: bool = False
+    """True if nothing below `at` can be written."""
 
     def step(self) -> Step:
         layers = {"beside": self.directory, "lower": list(self.lower), "upper": self.upper, "work": self.work}
-        return {"kind": "overlay", "at": self.at, "borrowed": self.borrowed, "within": self.within, **layers}
+        about = {"at": self.at, "borrowed": self.borrowed, "within": self.within, "read_only": self.read_only}
+        return {"kind": "overlay", **about, **layers}
 
 
 @frozen(kw_only=True)

@@ -16,8 +16,12 @@ MAY_ASK = "Do not wait for confirmation. What only a person can decide, ask with
 
 def first_prompt(job: Job) -> str:
     """Return the prompt for an agent that knows nothing yet."""
+    contract = f"# Done when\n\n{job.contract.strip()}" if job.contract.strip() else ""
+    if job.rules:  # a role of its own, such as a second agent that checks work
+        parts = [job.rules.strip(), NO_PERSON, f"# Task\n\n{job.intent.strip()}", contract, job.feedback.strip()]
+        return "\n\n".join(filter(None, parts)) + "\n"
     rules = RULES.format(questions=NO_PERSON if job.asker is None else MAY_ASK)
-    parts = [f"# Task\n\n{job.intent.strip()}", f"# Done when\n\n{job.contract.strip()}", rules]
+    parts = [f"# Task\n\n{job.intent.strip()}", contract, rules]
     if job.feedback:
         parts.append(
             "# What is there already\n\nEarlier work on this task is in the files. It was checked, and it is not done:"
@@ -25,11 +29,13 @@ def first_prompt(job: Job) -> str:
         )
     if job.hint:
         parts.append(f"# Hint\n\n{job.hint.strip()}")
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def follow_up_prompt(job: Job) -> str:
     """Return the prompt for an agent that remembers the conversation with the rest of the task."""
+    if job.rules:
+        return f"{job.feedback.strip()}\n"
     parts = ["Your work was checked, and it is not done:", job.feedback.strip()]
     if job.hint:
         parts.append(f"Hint: {job.hint.strip()}")

@@ -1,5 +1,6 @@
 """Reader for an agent that only prints text: its lines are for people, and the last ones are its closing message."""
 
+import json
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -14,7 +15,8 @@ class Stream:
         self._last: deque[str] = deque(maxlen=CLOSING_LINES)
 
     def value(self, value: Any) -> Iterable[AgentEvent]:
-        return self.text(value) if isinstance(value, str) else ()
+        # An answer may be one line of JSON, such as that of a second agent that checks work.
+        return self.text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
     def text(self, line: str) -> Iterable[AgentEvent]:
         self._last.append(line)

@@ -14,7 +14,8 @@ before the first mount, because later mounts cover them. The steps arrive as dat
 The layers of the tree come last:
 
     {"kind": "bind",    …}                                        as above
-    {"kind": "overlay", "at": …, "beside": …, "lower": […], "upper": …, "work": …, "borrowed": [directory, path]}
+    {"kind": "overlay", "at": …, "beside": …, "lower": […], "upper": …, "work": …, "borrowed": [directory, path],
+     "read_only": bool}
 
 In a layer, `within` is the tree that the layer appears in. The sources of layers are opened in a view where nothing is
 covered: an emptied home directory would hide the layers of a tree that appears in it. Layers may come long after the
@@ -107,6 +108,9 @@ def _attach(layers: list[Step], copied: list[int]) -> None:
         else:
             _make_mount_point(layer["at"], directory)
             kernel.attach_mounts(mounts, _bytes(layer["at"]))
+    for layer in layers:  # last: the mount points of other layers are made in a tree
+        if layer.get("read_only"):
+            kernel.make_read_only(_bytes(layer["at"]))
 
 
 def _mount_point_within(tree: str, path: str, directory: bool) -> int:
