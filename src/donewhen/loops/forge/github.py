@@ -1,0 +1,286 @@
+"""The client of GitHub's API, and of Forgejo's and Gitea's, which follows it with a few differences.
+
+Lists are read to their end or refused: a list that was read in part would look like "there is none".
+"""
+
+import contextlib
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+from urllib.parse import quote, urlencode
+
+import anyio
+import httpx2
+from gidgethub import HTTPException
+
+from donewhen.loops.forge.access import Patience, Token
+from donewhen.loops.forge.api import ForgeApi, Unknown
+from donewhen.loops.forge.forge import (
+    BOT,
+    Account,
+    Comment,
+    ForgeFailed,
+    IssueState,
+    Later,
+    NewPullRequest,
+    PullRequest,
+)
+from donewhen.loops.forge.marker import Marker, marker_in
+from donewhen.loops.forge.remote import ForgePlace
+from donewhen.printable import one_line, shortened
+
+PAGE = 100
+MOST_PAGES = 20
+LONGEST_TITLE = 250
+"""Characters. GitHub accepts 256."""
+WORK_IN_PROGRESS = "WIP: "
+"""Forgejo takes a title that starts so for a draft; its API has no field for that."""
+DUPLICATE = (409, 422)
+
+APP = Account("", is_bot=True)
+"""The owner of an app's token, such as that of GitHub Actions: it may not ask who it is."""
+
+Json = Mapping[str, Any]
+Made = TypeVar("Made")
+Client = TypeVar("Client", bound="GitHubForge")
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    place: ForgePlace, token: Token, patience: Patience, client_class: type["Client"]
+) -> AsyncGenerator["Client"]:
+    # Plain http is for this machine: it needs no certificates, whose loading takes long, and no proxy.
+    is_https = place.api_url.startswith("https:")
+    verify = True if is_https else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    timeout = httpx2.Timeout(patience.timeout_secs)
+    async with httpx2.AsyncClient(timeout=timeout, verify=verify, follow_redirects=False, trust_env=is_https) as client:
+        yield client_class(ForgeApi(client, place, token, patience))
+
+
+class GitHubForge:
+    """See `Forge`."""
+
+    def __init__(self, api: ForgeApi) -> None:
+        self._api = api
+        self._place = api.place
+        self._me: Account | None = None
+
+    async def me(self) -> Account:
+        if self._me is None:
+            try:
+                self._me = _account(await self._read("/user"))
+            except Later:
+                raise
+            except ForgeFailed as error:
+                if error.status != 403:
+                    raise
+                self._me = APP
+        return self._me
+
+    async def is_me(self, account: Account) -> bool:
+        me = await self.me()
+        return account.login == me.login if me.login else account.is_bot
+
+    async def newest_pull(self, branch: str) -> PullRequest | None:
+        if self._place.is_forgejo:  # it cannot filter by branch
+            listed = await self._list("pulls", {"state": "all"})
+        else:
+            query = {"state": "all", "head": f"{self._place.owner}:{branch}", "sort": "created", "direction": "desc"}
+            listed = await self._list("pulls", query, pages=1)
+        found = [self._pull(one) for one in listed]
+        own = [pull for pull in found if pull.branch == branch and pull.is_own_repository]
+        return max(own, key=lambda pull: pull.number, default=None)
+
+    async def marked_pulls(self, loop: str = "") -> tuple[PullRequest, ...]:
+        found = [self._pull(one) for one in await self._list("pulls", {"state": "open"})]
+        ours = [pull for pull in found if pull.is_own_repository and await self.is_me(pull.author)]
+        return tuple(pull for pull in ours if pull.marker and loop in ("", pull.marker.loop))
+
+    async def open_pull(self, new: NewPullRequest) -> PullRequest:
+        title = shortened(one_line(new.title), LONGEST_TITLE)
+        body: dict[str, Any] = {"title": title, "body": new.body, "head": new.branch, "base": new.base}
+        if not self._place.is_forgejo:
+            body["draft"] = new.draft
+        elif new.draft:
+            body["title"] = WORK_IN_PROGRESS + title
+
+        async def made() -> PullRequest | None:
+            newest = await self.newest_pull(new.branch)
+            if newest is None or newest.marker != marker_in(new.body) or not await self.is_me(newest.author):
+                return None
+            return newest
+
+        async def make() -> PullRequest:
+            try:
+                return self._pull(await self._write("POST", self._path("pulls"), body))
+            except ForgeFailed as error:
+                newest = await self.newest_pull(new.branch) if error.status in DUPLICATE else None
+                if newest is None or not newest.is_open:
+                    raise
+                if not await self.is_me(newest.author):
+                    who = shortened(one_line(newest.author.login))
+                    line = f"{who} has opened pull request {newest.number} of the branch {new.branch}"
+                    raise ForgeFailed(line, error.status) from error
+                return newest
+
+        return await self._once(made, make)
+
+    async def update_body(self, number: int, body: str) -> PullRequest:
+        path = self._path("pulls", number)
+
+        async def made() -> PullRequest | None:
+            found = self._pull(await self._read(path))
+            return found if found.body == body else None
+
+        async def make() -> PullRequest:
+            return self._pull(await self._write("PATCH", path, {"body": body}))
+
+        return await self._once(made, make)
+
+    async def comments(self, number: int) -> tuple[Comment, ...]:
+        return tuple(_comment(one) for one in await self._list(f"issues/{number:d}/comments", {}))
+
+    async def comment(self, number: int, body: str) -> Comment:
+        marker = marker_in(body)
+
+        async def made() -> Comment | None:
+            same = [one for one in await self.comments(number) if _is_same(one, marker, body)]
+            ours = [one for one in same if await self.is_me(one.author)]
+            return ours[0] if ours else None
+
+        async def make() -> Comment:
+            return _comment(await self._write("POST", self._path("issues", number, "comments"), {"body": body}))
+
+        return await self._once(made, make)
+
+    async def state(self, number: int) -> IssueState:
+        issue = await self._read(self._path("issues", number))
+        pull = issue.get("pull_request")
+        is_open = issue.get("state") == "open"
+        return IssueState(
+            number=number,
+            is_pull=bool(pull),
+            is_open=is_open,
+            is_merged=bool(pull and (pull.get("merged_at") or pull.get("merged"))),
+            closed_by=_account(issue["closed_by"]) if issue.get("closed_by") and not is_open else None,
+            reason=str(issue.get("state_reason") or ""),
+            labels=_labels(issue),
+        )
+
+    async def add_labels(self, number: int, labels: Sequence[str]) -> tuple[str, ...]:
+        async def made() -> tuple[str, ...] | None:
+            found = (await self.state(number)).labels
+            return found if set(labels) <= set(found) else None
+
+        async def make() -> tuple[str, ...]:
+            path = self._path("issues", number, "labels")
+            return _labels({"labels": await self._write("POST", path, {"labels": list(labels)})})
+
+        return await self._once(made, make)
+
+    async def _once(self, made: Callable[[], Awaitable[Made | None]], make: Callable[[], Awaitable[Made]]) -> Made:
+        """Return what is there already, or make it. After a request without an answer, look before it is repeated."""
+        patience = self._api.patience
+        wait = patience.first_wait_secs
+        for attempt in range(1, patience.tries + 1):
+            if (found := await made()) is not None:
+                return found
+            try:
+                return await make()
+            except Unknown as error:
+                if attempt == patience.tries:
+                    if (found := await made()) is not None:
+                        return found
+                    raise Later(str(error), wait, error.status) from error
+            await anyio.sleep(wait)
+            wait *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    # -- requests --
+
+    def _path(self, *parts: str | int) -> str:
+        place = self._place
+        return "/".join(["/repos", quote(place.owner, safe=""), quote(place.name, safe=""), *map(str, parts)])
+
+    async def _read(self, path: str) -> Json:
+        return _object(await self._checked(self._api.getitem(path, None)))
+
+    async def _write(self, method: str, path: str, body: Json) -> Any:
+        send = self._api.post if method == "POST" else self._api.patch
+        return await self._checked(send(path, None, data=dict(body)))
+
+    async def _list(self, path: str, query: Mapping[str, str], pages: int = MOST_PAGES) -> list[Json]:
+        """Return a list. Of a single page the first items are enough; a longer list is complete."""
+        size = {"limit" if self._place.is_forgejo else "per_page": str(PAGE)}
+        address = f"{self._path(path)}?{urlencode({**query, **size})}"
+        found, is_all = await self._checked(self._api.pages(address, pages))
+        if not is_all and pages > 1:
+            raise ForgeFailed(f"{self._place.repository} has more {path} than can be read: {len(found)} and more")
+        return [_object(one) for one in found]
+
+    async def _checked(self, request: Awaitable[Made]) -> Made:
+        """Await a request. Raise ForgeFailed for an answer that gidgethub cannot read."""
+        try:
+            return await request
+        except (HTTPException, ValueError, LookupError, RecursionError) as error:
+            raise ForgeFailed(f"the answer of the forge cannot be read: {type(error).__name__}") from error
+
+    def _pull(self, value: Any) -> PullRequest:
+        pull = _object(value)
+        head, base = _object(pull.get("head") or {}), _object(pull.get("base") or {})
+        of_head, of_base = _object(head.get("repo") or {}), _object(base.get("repo") or {})
+        # After its branch is deleted, `ref` is another reference at Forgejo; `label` keeps the name.
+        branch = head.get("label") if self._place.is_forgejo else head.get("ref")
+        return PullRequest(
+            number=_number(pull.get("number")),
+            url=str(pull.get("html_url") or ""),
+            title=str(pull.get("title") or ""),
+            body=str(pull.get("body") or ""),
+            branch=str(branch or ""),
+            head=str(head.get("sha") or ""),
+            base=str(base.get("ref") or ""),
+            author=_account(pull.get("user")),
+            # The repository of the branch is missing if it was deleted; ours is there.
+            is_own_repository=bool(of_head) and of_head.get("id") == of_base.get("id"),
+            is_draft=bool(pull.get("draft")),
+            is_open=pull.get("state") == "open",
+            is_merged=bool(pull.get("merged_at") or pull.get("merged")),
+            labels=_labels(pull),
+        )
+
+
+def _is_same(comment: Comment, marker: Marker | None, body: str) -> bool:
+    return comment.marker == marker if marker else comment.body == body
+
+
+def _object(value: Any) -> Json:
+    if not isinstance(value, Mapping):
+        raise ForgeFailed("the answer of the forge has an unexpected shape")
+    return cast("Json", value)
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int):
+        raise ForgeFailed("the answer of the forge has an unexpected shape")
+    return value
+
+
+def _account(value: Any) -> Account:
+    """Return an account. One that was deleted has no name."""
+    account = _object(value or {})
+    return Account(str(account.get("login") or ""), account.get("type") == BOT)
+
+
+def _labels(value: Json) -> tuple[str, ...]:
+    labels = value.get("labels") or ()
+    return tuple(one if isinstance(one, str) else str(_object(one).get("name") or "") for one in labels)
+
+
+def _comment(value: Any) -> Comment:
+    comment = _object(value)
+    return Comment(
+        id=_number(comment.get("id")),
+        url=str(comment.get("html_url") or ""),
+        author=_account(comment.get("user")),
+        body=str(comment.get("body") or ""),
+    )

@@ -1,0 +1,29 @@
+"""Output of a command without the secrets that the command had: a later round may show it to an agent."""
+
+import re
+from collections.abc import Mapping
+
+from donewhen.judge.output_tail import redacted
+from donewhen.workspace.process.output import Output
+
+NAME = re.compile(
+    r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH|PAT|(?:API)?KEY)$", re.IGNORECASE
+)
+"""The end of the name of a variable that usually holds a secret."""
+SHORTEST = 8
+"""In characters. A shorter value of such a variable is a setting."""
+
+
+def secret_variables(environment: Mapping[str, str], *names: str) -> dict[str, str]:
+    """Return the variables with these names, and those whose names say that they hold a secret."""
+    found = {name: value for name, value in environment.items() if NAME.search(name) and len(value) >= SHORTEST}
+    return {**found, **{name: environment[name] for name in names if name in environment}}
+
+
+def text_without(secrets: Mapping[str, str], output: Output) -> str:
+    """Return an output without these values. Where it was cut, a part of one may stand: that is left out, too."""
+    if not output.cut:
+        return redacted(output.whole().decode("utf-8", "replace"), secrets)
+    longest = max((len(value) for value in secrets.values()), default=0)
+    head, tail = (redacted(part.decode("utf-8", "replace"), secrets) for part in (output.head, output.tail))
+    return f"{head[: len(head) - longest]}\n[... {output.cut} bytes cut ...]\n{tail[longest:]}"
