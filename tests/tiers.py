@@ -21,7 +21,8 @@ EVERY_RUN, EVERY_PROCESS = 9, 3
 SHARES = {
     **dict.fromkeys(WHOLE_RUNS, EVERY_RUN),
     "tests/workspace/policy/": 1,
-    **dict.fromkeys(("tests/workspace/", "tests/union/", "tests/engines/native/"), EVERY_PROCESS),
+    "tests/loops/forge/": 1,
+    **dict.fromkeys(("tests/workspace/", "tests/union/", "tests/engines/native/", "tests/loops/"), EVERY_PROCESS),
 }
 """Directory → one in how many tests of each file is in the sample, those that show a promise first. In the directories
 with 3, a test starts dozens of processes. The first directory that fits counts; elsewhere every test is in the

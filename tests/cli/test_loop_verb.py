@@ -7,6 +7,7 @@ import pytest
 
 from program import donewhen
 from repositories import repository, write
+from terminal import on_a_terminal
 
 OWN = ".donewhen/loops/ci-sweeper.toml"
 FILES = {
@@ -21,12 +22,23 @@ def root(tmp_path: Path) -> Path:
     return repository(tmp_path / "repo", FILES)
 
 
+@pytest.mark.promise("command.loop.list")
 def test_the_list_says_when_each_loop_is_due_and_what_it_may_do(root: Path) -> None:
     answer = donewhen("loop", "list", cwd=root)
     assert answer.code == 0, answer.err
-    sweeper, triage = answer.out.splitlines()
-    assert sweeper.startswith("ci-sweeper    assisted  in ") and sweeper.endswith("branch  needs: donewhen trust")
-    assert "Every 6 hours" in sweeper and "At 09:00 every day" in triage and triage.endswith("report")
+    headings, sweeper, triage = answer.out.splitlines()
+    assert headings.split() == ["NAME", "LEVEL", "NEXT", "LAST", "TODAY", "ACTION,", "SCHEDULE"]
+    assert sweeper.startswith("ci-sweeper    assisted  not trusted")
+    assert sweeper.endswith("branch, every 6 hours; needs: donewhen trust")
+    assert " in " in triage and triage.endswith("report, at 09:00 every day")
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_the_list_fits_the_terminal(root: Path, columns: int) -> None:
+    shown = on_a_terminal("loop", "list", cwd=root, COLUMNS=str(columns)).replace("\r", "").splitlines()
+    assert max(map(len, shown)) <= columns
+    assert len(shown) == (5 if columns == 80 else 3)
+    assert "    branch, every 6 hours; needs: donewhen trust" in shown or columns == 140
 
 
 def test_a_program_gets_each_loop_as_json(root: Path) -> None:

@@ -20,6 +20,7 @@ def moment(text: str, zone: datetime.tzinfo = UTC) -> datetime.datetime:
     return datetime.datetime.fromisoformat(text).replace(tzinfo=zone)
 
 
+@pytest.mark.promise("loop.schedule")
 @pytest.mark.parametrize(
     ("text", "due", "words"),
     [

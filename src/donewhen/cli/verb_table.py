@@ -22,7 +22,8 @@ VERBS: dict[str, str] = {
     "replay": "play a recorded session again without a model",
     "demo": "a real run on a small shipped repository with a scripted model; no key",
     "union": "combine finished branches or patches: a maximal set that passes together",
-    "loop": "recurring work of this repository: list, show",
+    "loop": "recurring work of this repository: add, list, show, run, start, pause, resume, history",
+    "inbox": "everything that waits for a person, over all sessions and loops",
     "agents": "which agents can be used here, and what the others lack",
     "models": "which models can be used here, and what the others lack",
     "memory": "learnt repairs: list, show, forget, export, import; `signature` of a log",
@@ -32,7 +33,7 @@ VERBS: dict[str, str] = {
     "doctor": "what is missing on this machine and what it costs you",
 }
 """Verb → the line that `--help` shows. Its `command` is in the module of `cli.verbs` with the same name."""
-LATER = ("inbox", "serve", "mcp", "acp")
+LATER = ("serve", "mcp", "acp")
 """Verbs that are planned; those that are not in the table above do not exist yet."""
 
 

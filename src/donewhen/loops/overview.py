@@ -1,57 +1,123 @@
-"""What the loops of a repository are and when they are due, as plain values for programs and for people."""
+"""What the loops of a repository are, when they are due and how they went, as plain values for programs and people."""
 
 import datetime
 import os
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from donewhen.errors import BadInput
-from donewhen.loops.spec_files import StatedLoop, loop_named, read_loops
+from donewhen.loops.autonomy import PROMOTED_AFTER, evidence, in_force, may_be_promoted
+from donewhen.loops.loop_records import LoopState, Occurrence, OccurrenceStatus, repo_key
+from donewhen.loops.loop_store import LoopStore
+from donewhen.loops.spec_files import StatedLoop, loop_named, read_loops, usable_loops
 from donewhen.session.settings.settings import repository_above
 from donewhen.session.settings.trust import TrustBook
 from donewhen.workspace.state_dir import state_root
 
 SHOWN_OCCURRENCES = 3
+STRIP = 10
+"""How many outcomes the list shows."""
 
 
-def loop_list(start: Path) -> list[dict[str, Any]]:
-    return [_row(loop) for loop in _loops(start)]
+def repository(start: Path) -> Path:
+    top = repository_above(Path(os.path.realpath(start)))
+    if top is None:
+        raise BadInput(f"{start} is not in a git repository")
+    return top
 
 
-def loop_show(start: Path, name: str) -> dict[str, Any]:
-    loop = loop_named(_loops(start), name)
+def stated_loops(start: Path) -> tuple[StatedLoop, ...]:
+    return read_loops(repository(start), TrustBook(state_root(os.environ)))
+
+
+def loop_at(start: Path, name: str) -> StatedLoop:
+    """Return a loop of a repository by its name. An invalid file of another loop does not keep it from being paused."""
+    loops, errors = usable_loops(repository(start), TrustBook(state_root(os.environ)))
+    if errors and name not in {loop.spec.name for loop in loops}:
+        raise errors[0]
+    return loop_named(loops, name)
+
+
+def loop_list(start: Path, store: LoopStore) -> list[dict[str, Any]]:
+    return [_row(loop, store) for loop in stated_loops(start)]
+
+
+def loop_show(start: Path, store: LoopStore, name: str) -> dict[str, Any]:
+    loop = loop_at(start, name)
     spec, moment, due = loop.spec, _now(), list[str]()
     for _ in range(SHOWN_OCCURRENCES):
         moment = spec.schedule.next_after(moment)
         due.append(_in_zone(loop, moment))
     keys = {key: value for key, value in asdict(spec).items() if key not in ("schedule", "action", "gate")}
-    return {**keys, **_row(loop), "next": due}
+    return {**keys, **_row(loop, store), "only_reads": spec.only_reads, "next": due, "evidence": _evidence(loop, store)}
 
 
-def _loops(start: Path) -> tuple[StatedLoop, ...]:
-    top = repository_above(Path(os.path.realpath(start)))
-    if top is None:
-        raise BadInput(f"{start} is not in a git repository")
-    return read_loops(top, TrustBook(state_root(os.environ)))
+def _evidence(loop: StatedLoop, store: LoopStore) -> dict[str, Any] | None:
+    """Return what counts for a promotion; None if there is none for this loop."""
+    repo, name = repo_key(loop.top), loop.spec.name
+    if not may_be_promoted(loop):
+        return None
+    found = evidence(store.works.of_loop(repo, name), store.state(repo, name))
+    return {"sessions": list(found.sessions), "needed": PROMOTED_AFTER, "fault": found.fault}
 
 
-def _row(loop: StatedLoop) -> dict[str, Any]:
-    spec = loop.spec
+def loop_history(start: Path, store: LoopStore, name: str, limit: int) -> list[dict[str, Any]]:
+    """Return the occurrences of one loop, or of all loops of the repository, the newest first."""
+    top = repository(start)
+    names = [name] if name else [loop.spec.name for loop in stated_loops(start)]
+    rows = [(one, row) for one in names for row in store.history(repo_key(top), one, limit)]
+    if name and not rows:
+        loop_at(start, name)
+    rows.sort(key=lambda pair: pair[1].started_at or pair[1].due_at, reverse=True)
+    return [_occurrence(one, row) for one, row in rows[:limit]]
+
+
+def _occurrence(loop: str, row: Occurrence) -> dict[str, Any]:
+    times = {key: moment.isoformat() if moment else None for key, moment in _times(row)}
+    ran = row.status is OccurrenceStatus.RAN
+    return {"loop": loop, **asdict(row), "status": row.status.value, **times, "usd": row.usd if ran else 0.0}
+
+
+def _times(row: Occurrence) -> Iterator[tuple[str, datetime.datetime | None]]:
+    yield "due_at", row.due_at
+    yield "started_at", row.started_at
+    yield "finished_at", row.finished_at
+
+
+def _row(loop: StatedLoop, store: LoopStore) -> dict[str, Any]:
+    spec, repo = loop.spec, repo_key(loop.top)
+    state = store.state(repo, spec.name)
+    now_in_force = in_force(loop, state).spec
+    today = store.usage(repo, spec.name, _now().replace(hour=0, minute=0, second=0, microsecond=0))
     return {
         "name": spec.name,
         "intent": spec.intent,
-        "level": spec.level.value,
+        "level": now_in_force.level.value,
+        "stated_level": spec.level.value,
+        "level_reason": state.level_reason if state.level == now_in_force.level else "",
         "schedule": spec.schedule.text,
         "words": spec.schedule.words,
         "timezone": str(spec.schedule.zone),
-        "next_at": _in_zone(loop, spec.schedule.next_after(_now())),
+        "next_at": None if state.paused else _in_zone(loop, _next(loop, state)),
+        "paused": state.paused,
+        "running": state.running.session if state.running is not None else "",
+        "strip": store.strip(repo, spec.name, STRIP),
+        "tokens_today": today.input_tokens + today.output_tokens,
+        "usd_today": today.usd,
         "action": str(spec.action),
-        "gate": str(spec.gate),
+        "gate": str(now_in_force.gate),
         "file": str(loop.file),
         "trusted": loop.is_trusted,
         "widening": list(loop.widening),
     }
+
+
+def _next(loop: StatedLoop, state: LoopState) -> datetime.datetime:
+    """Return when the loop is due: as the scheduler has recorded it, else by its schedule."""
+    by_schedule = loop.spec.schedule.next_after(_now())
+    return state.due_at if state.due_at is not None and state.due_at > _now() else by_schedule
 
 
 def _now() -> datetime.datetime:

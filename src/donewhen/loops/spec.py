@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from donewhen.engines.spec import EngineSpec
 from donewhen.errors import BadInput
@@ -72,14 +73,30 @@ class LoopGate:
         return f"{self.kind.value}:{self.argument}" if self.argument else self.kind.value
 
 
+class Reading(StrEnum):
+    """What the runtime reads itself, because no command in a sandbox can: with a token, or from its own records."""
+
+    OPEN_ISSUES = "open-issues"
+    OPEN_PULLS = "open-pulls"
+    FAILED_CI = "failed-ci"
+    BRANCHES = "branches"
+    FLAKY_CHECKS = "flaky-checks"
+
+
+READ_FROM_FORGE = (Reading.OPEN_ISSUES, Reading.OPEN_PULLS, Reading.FAILED_CI)
+
+
 @frozen(kw_only=True)
-class InputCommand:
-    """A command that the runtime runs before a round. Its output is data for the maker."""
+class LoopInput:
+    """What the runtime looks up before a round: the output of a command, or a reading. It is data for the maker."""
 
     name: str
-    command: str
+    command: str = ""
+    read: Reading | None = None
+    """None if it is a command."""
     network: bool = False
     env: tuple[str, ...] = ()
+    timeout_secs: float
 
 
 @frozen(kw_only=True)
@@ -107,7 +124,7 @@ class LoopSpec:
     on: tuple[str, ...]
     overlap: Overlap
     jitter_secs: float
-    inputs: tuple[InputCommand, ...]
+    inputs: tuple[LoopInput, ...]
     checks: tuple[str, ...]
     """Names of checks in donewhen.toml."""
     own_checks: tuple[Check, ...]
@@ -127,6 +144,11 @@ class LoopSpec:
     expires_days: float
     deliver: tuple[str, ...]
     budget: LoopBudget
+
+    @property
+    def only_reads(self) -> bool:
+        """True if no agent of this loop may write: it reports, or it proposes comments."""
+        return self.level is LoopLevel.REPORT or self.action.kind is ActionKind.COMMENT
 
 
 def spec_of(entry: Mapping[str, Any], at: str) -> LoopSpec:
@@ -148,7 +170,7 @@ def spec_of(entry: Mapping[str, Any], at: str) -> LoopSpec:
     for pattern in given["never"]:
         globs.require_sound(pattern, f"{at}never")
     _require_known(given["on"], TRIGGERS, f"{at}on")
-    _require_known(given["deliver"], ("stdout", FILE, WEBHOOK), f"{at}deliver")
+    _require_places(given["deliver"], f"{at}deliver")
     return LoopSpec(
         name=given["name"],
         intent=given["intent"],
@@ -212,22 +234,25 @@ def _gate(text: str, has_allow: bool, key: str) -> LoopGate:
     return LoopGate(LoopGateKind(kind), argument.strip())
 
 
-def _inputs(entries: list[Mapping[str, Any]], at: str) -> tuple[InputCommand, ...]:
-    found: dict[str, InputCommand] = {}
+def _inputs(entries: list[Mapping[str, Any]], at: str) -> tuple[LoopInput, ...]:
+    found: dict[str, LoopInput] = {}
     for number, entry in enumerate(entries):
         here = f"{at}inputs[{number}]"
-        for key in ("name", "command"):
-            if not str(entry.get(key, "")).strip():
+        given: dict[str, Any] = {key: entry.get(key, spec.default) for key, spec in schema.LOOP_INPUT.items()}
+        name, read = given["name"], given["read"]
+        for key in ("name", *(() if read else ("command",))):
+            if not given[key].strip():
                 raise BadInput(f"'{here}.{key}' is missing or empty")
-        name = entry["name"]
         if name in found:
             raise BadInput(f"'{here}.name' repeats {shortened(name)!r}; every input needs its own name")
-        found[name] = InputCommand(
-            name=name,
-            command=entry["command"],
-            network=entry.get("network", False),
-            env=tuple(entry.get("env", ())),
-        )
+        if read and read not in list(Reading):
+            raise BadInput(f"'{here}.read' must be one of {', '.join(Reading)}, not {shortened(read)!r}")
+        if of_command := [key for key in ("command", "network", "env", "timeout_secs") if read and key in entry]:
+            raise BadInput(f"'{here}.{of_command[0]}' is for commands; this input is read by donewhen itself")
+        if given["timeout_secs"] <= 0:
+            raise BadInput(f"'{here}.timeout_secs' must be more than 0")
+        given |= {"read": Reading(read) if read else None, "env": tuple(given["env"])}
+        found[name] = LoopInput(**given)
     return tuple(found.values())
 
 
@@ -254,6 +279,25 @@ def _require_known(given: list[str], known: tuple[str, ...], key: str) -> None:
         if not is_known:
             shown = ", ".join(f"{one}…" if one.endswith(":") else one for one in known)
             raise BadInput(f"'{key}' must name {shown}, not {shortened(text)!r}")
+
+
+def _require_places(given: list[str], key: str) -> None:
+    """Raise BadInput for a place that no report can be delivered to."""
+    _require_known(given, ("stdout", FILE, WEBHOOK), key)
+    for place in given:
+        file, url = place.removeprefix(FILE), place.removeprefix(WEBHOOK)
+        if place.startswith(FILE) and not file.startswith("/") and ".." in file.split("/"):
+            raise BadInput(f"'{key}' must name a file in the repository or a whole path, not {shortened(place)!r}")
+        if place.startswith(WEBHOOK) and not _is_web_address(url):
+            raise BadInput(f"'{key}' must name a webhook as http://… or https://…, not {shortened(place)!r}")
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _budget(given: Mapping[str, Any]) -> LoopBudget:

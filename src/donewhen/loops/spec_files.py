@@ -1,12 +1,14 @@
 """The loops of a repository, by name, and whether a person has accepted what they ask for."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from donewhen.errors import BadInput, NeedsPerson
 from donewhen.loops.spec import LoopSpec, spec_of
 from donewhen.printable import shortened
 from donewhen.records import frozen
-from donewhen.session.settings.loop_tables import loop_tables
+from donewhen.session.settings.loop_tables import tables_or_errors
 from donewhen.session.settings.trust import TrustBook
 
 
@@ -20,6 +22,10 @@ class StatedLoop:
     """Keys that reach or spend more than the defaults."""
     is_trusted: bool
     """True if a person accepted this content of the file, or if nothing in it needs that."""
+    top: Path
+    """The repository."""
+    entry: Mapping[str, Any]
+    """The table as the file states it."""
 
     def require_trust(self) -> None:
         if not self.is_trusted:
@@ -29,17 +35,33 @@ class StatedLoop:
 
 def read_loops(top: Path, trust: TrustBook) -> tuple[StatedLoop, ...]:
     """Return the loops of the repository at `top`, by name. Raise BadInput for an invalid or repeated one."""
+    loops, errors = usable_loops(top, trust)
+    if errors:
+        raise errors[0]
+    return loops
+
+
+def usable_loops(top: Path, trust: TrustBook) -> tuple[tuple[StatedLoop, ...], tuple[BadInput, ...]]:
+    """Return the sound loops of the repository at `top`, by name, and what is wrong with the others."""
     found: dict[str, StatedLoop] = {}
-    for table in loop_tables(top):
+    stated_twice: set[str] = set()
+    errors: list[BadInput] = []
+    for table in tables_or_errors(top):
+        if isinstance(table, BadInput):
+            errors.append(table)
+            continue
         try:
             spec = spec_of(table.entry, table.above)
+            if spec.name in found:
+                stated_twice.add(spec.name)
+                raise BadInput(f"the loop '{spec.name}' is also in {found[spec.name].file}")
         except BadInput as error:
-            raise BadInput(f"{table.file}: {error}") from error
-        if spec.name in found:
-            raise BadInput(f"{table.file}: the loop '{spec.name}' is also in {found[spec.name].file}")
+            errors.append(BadInput(f"{table.file}: {error}"))
+            continue
         is_trusted = not table.widening or trust.holds(table.real, table.written)
-        found[spec.name] = StatedLoop(spec, table.file, tuple(one.key for one in table.widening), is_trusted)
-    return tuple(found[name] for name in sorted(found))
+        widening = tuple(one.key for one in table.widening)
+        found[spec.name] = StatedLoop(spec, table.file, widening, is_trusted, top, table.entry)
+    return tuple(found[name] for name in sorted(found.keys() - stated_twice)), tuple(errors)
 
 
 def loop_named(loops: tuple[StatedLoop, ...], name: str) -> StatedLoop:

@@ -17,6 +17,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.events import Emit
 from donewhen.records import plain
+from donewhen.server.loop_methods import (
+    inbox_list,
+    loop_add,
+    loop_catalogue,
+    loop_demote,
+    loop_history,
+    loop_list,
+    loop_pause,
+    loop_promote,
+    loop_resume,
+    loop_run,
+    loop_show,
+)
+from donewhen.server.memory_methods import (
+    memory_export,
+    memory_forget,
+    memory_forget_texts,
+    memory_import,
+    memory_list,
+    memory_recall,
+    memory_show,
+    memory_signature,
+    memory_texts,
+)
 from donewhen.session.log.open_archive import Say, any_archive, silent
 from donewhen.session.log.state import LEFT_OUT_ID, Gate, LeftOutEdits, Round, SessionState, replay_log
 from donewhen.session.log.writer import LogWriter
@@ -255,7 +279,8 @@ def _send_or_record(
 def _ending_words(state: SessionState) -> str:
     if state.discarded:
         return "; it was discarded"
-    return f"; it ended as {state.finished.outcome}" if state.finished else ""
+    decided = [f"; the gate {one.kind} was {one.decision} already" for one in state.gates.values() if one.decision]
+    return "".join(decided[-1:]) + (f"; it ended as {state.finished.outcome}" if state.finished else "")
 
 
 def _outcome(state: SessionState) -> str | None:
@@ -330,7 +355,7 @@ async def session_start(options: "RunOptions", watch: "SessionWatcher") -> Sessi
 
 
 async def session_resume(session: str, watch: "SessionWatcher") -> SessionResult:
-    from donewhen.session.verbs.start import resume
+    from donewhen.loops.run import resume
 
     return await resume(session, watch)
 
@@ -369,49 +394,6 @@ async def agents_list(say: Say = silent) -> list[dict[str, str]]:
     from donewhen.session.crew.agent_list import agents_list
 
     return await agents_list(say)
-
-
-def memory_list(words: str = "", repo: str = "", say: Say = silent) -> list[dict[str, Any]]:
-    from donewhen.session.verbs import memory
-
-    return memory.memory_list(words, repo, say)
-
-
-def memory_show(id: str, say: Say = silent) -> dict[str, Any]:
-    from donewhen.session.verbs import memory
-
-    return memory.memory_show(id, say)
-
-
-def memory_recall(log: str, check: str = "", repo: str = "", say: Say = silent) -> dict[str, Any] | None:
-    from donewhen.session.verbs import memory
-
-    return memory.memory_recall(log, check, repo, say)
-
-
-def memory_forget(ids: list[str], every: bool = False, say: Say = silent) -> int:
-    from donewhen.session.verbs import memory
-
-    return memory.memory_forget(ids, every, say)
-
-
-def memory_export(say: Say = silent) -> Iterator[str]:
-    from donewhen.session.verbs import memory
-
-    return memory.memory_export(say)
-
-
-def memory_import(name: str, content: bytes, say: Say = silent) -> tuple[int, int]:
-    from donewhen.session.verbs import memory
-
-    return memory.memory_import(name, content, say)
-
-
-def memory_signature(log: bytes, check: str = "") -> dict[str, Any]:
-    """Return the failure signature of a log."""
-    from donewhen.memory.signature import signature_of
-
-    return signature_of(log, check).as_json()
 
 
 async def contract_init(watch: "InitWatcher") -> "ContractProposal":
@@ -458,20 +440,6 @@ async def policy_decide(command: str) -> "Ruling":
     return await decide(command, Path.cwd())
 
 
-def loop_list() -> list[dict[str, Any]]:
-    """Return the loops of the current repository, by name."""
-    from donewhen.loops import overview
-
-    return overview.loop_list(Path.cwd())
-
-
-def loop_show(name: str) -> dict[str, Any]:
-    """Return one loop with every key and its next occurrences."""
-    from donewhen.loops import overview
-
-    return overview.loop_show(Path.cwd(), name)
-
-
 def trust_accept() -> "tuple[Trusted, ...]":
     from donewhen.session.verbs.trust import accept
 
@@ -485,8 +453,10 @@ METHODS: Mapping[str, Callable[..., Any]] = {
         session_amend, session_cancel, session_resume, session_replay, session_land, session_discard, session_diff,
         contract_init, contract_check, union_run, receipt_get, receipt_verify,
         agents_list, models_list, doctor_run, sandbox_run, policy_decide, trust_accept,
-        loop_list, loop_show,
+        loop_catalogue, loop_add, loop_list, loop_show, loop_run, loop_pause, loop_resume, loop_promote, loop_demote,
+        loop_history, inbox_list,
         memory_list, memory_show, memory_recall, memory_forget, memory_export, memory_import, memory_signature,
+        memory_texts, memory_forget_texts,
     )
 }  # fmt: skip
 """The functions that a program may call, by the name of the method: `session.start` is `session_start`."""

@@ -1,37 +1,48 @@
 """The verb `donewhen loop`: the loops of this repository, and when they are due."""
 
-import datetime
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from donewhen.cli.group import one_line, say
-from donewhen.server import methods
+from donewhen.cli.verbs import loop_add
+from donewhen.cli.views.loop_tables import history_lines, list_legend, list_lines, terminal_width
+from donewhen.loops.round_outcome import RoundOutcome
+from donewhen.server import loop_methods as methods
 
-EMPTY = "this repository has no loops; state one as [[loop]] in donewhen.toml, or in .donewhen/loops/NAME.toml"
-UNITS = (("day", 86400), ("h", 3600), ("min", 60))
+if TYPE_CHECKING:
+    from donewhen.loops.run import RoundResult
+
+EMPTY = "this repository has no loops; a ready-made one: donewhen loop add; your own: [[loop]] in donewhen.toml"
+CANCELLED_EXIT = 130
 
 
 @click.group("loop", no_args_is_help=False)
 def command() -> None:
-    """Recurring work: what comes back, when, and what it may do by itself."""
+    """Recurring work: what comes back, when, and what it may do without a person."""
+
+
+command.add_command(loop_add.command)
 
 
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per loop and line.")
 def list_loops(as_json: bool) -> int:
-    """List the loops of this repository, by name: level, next occurrence, schedule and action."""
-    rows = methods.loop_list()
+    """List the loops of this repository: level, next run, last outcomes, use of today, schedule and action."""
+    rows = methods.loop_list(say)
     if as_json:
         for row in rows:
             click.echo(json.dumps(row))
         return 0
     if not rows:
         say(EMPTY)
-    for line in _table([_cells(row) for row in rows]):
+        return 0
+    for line in list_lines(rows, terminal_width()):
         click.echo(one_line(line))
+    for line in list_legend(rows):
+        say(line)
     return 0
 
 
@@ -40,7 +51,7 @@ def list_loops(as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(name: str, as_json: bool) -> int:
     """Show one loop: every key, the next occurrences, and what a person must accept before it runs."""
-    known = methods.loop_show(name)
+    known = methods.loop_show(name, say)
     if as_json:
         click.echo(json.dumps(known))
         return 0
@@ -49,43 +60,133 @@ def show(name: str, as_json: bool) -> int:
     return 0
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    due = datetime.datetime.fromisoformat(row["next_at"])
-    needs = "" if row["trusted"] else "needs: donewhen trust"
-    return row["name"], row["level"], f"{until(due)} ({due:%a %H:%M})", row["words"], row["action"], needs
+@command.command("run")
+@click.argument("name")
+@click.option("--dry-run", is_flag=True, help="Do everything but the action, and print what it would do.")
+@click.option("--unless-paused", is_flag=True, help="Do nothing if the loop is paused: for cron.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
+def run(name: str, dry_run: bool, unless_paused: bool, as_json: bool) -> int:
+    """Run one round of a loop now.
+
+    The outcome is the exit code: 0 reported, proceeded or skipped, 3 escalated, 4 failed, 5 budget, 130 cancelled.
+    """
+    from functools import partial
+
+    import anyio
+
+    from donewhen.cli.views.session_audience import session_watcher
+
+    if unless_paused and (reason := methods.loop_pause_reason(name, say)):
+        say(f"loop {name} is paused: {reason}")
+        return 0
+    with session_watcher(as_json, may_ask=False) as watch:
+        result = anyio.run(partial(methods.loop_run, name, watch, dry_run))
+    return show_round(result, as_json)
 
 
-def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+def show_round(result: "RoundResult", as_json: bool) -> int:
+    """Print how a round ended, and return the exit code."""
+    finished = result.finished
+    for line in result.printed.splitlines():
+        click.echo(one_line(line), err=as_json)
+    reason = f": {finished.reason}" if finished.reason else ""
+    click.echo(one_line(f"loop {finished.loop}: {finished.outcome}{reason}"), err=as_json)
+    if result.outcome is RoundOutcome.ESCALATED:
+        for verb in ("diff", "approve", "deny"):
+            click.echo(f"  donewhen {verb} {result.session}", err=as_json)
+    return CANCELLED_EXIT if result.is_cancelled else result.outcome.exit_code
 
 
-def until(moment: datetime.datetime) -> str:
-    """Return in words how long it is until a moment."""
-    seconds = max(0, int((moment - datetime.datetime.now(datetime.UTC)).total_seconds()))
-    for unit, size in UNITS:
-        if seconds >= size:
-            count = seconds // size
-            return f"in {count} {unit}{'s' if unit == 'day' and count > 1 else ''}"
-    return "in less than a minute"
+@command.command("start")
+@click.option("--places", type=click.IntRange(min=1), default=2, show_default=True, help="Rounds at the same time.")
+def start(places: int) -> int:
+    """Run the loops of this repository when they are due, until Ctrl-C."""
+    from functools import partial
+
+    import anyio
+
+    say(f"the loops of this repository run here, at most {places} at a time; Ctrl-C stops")
+    anyio.run(partial(methods.loop_start, say, places))
+    return 0
+
+
+@command.command("pause")
+@click.argument("name")
+def pause(name: str) -> int:
+    """Pause a loop: it is not due until it is resumed. A round that is running goes on."""
+    methods.loop_pause(name, say)
+    click.echo(f"loop {name}: paused; donewhen loop resume {name}")
+    return 0
+
+
+@command.command("resume")
+@click.argument("name")
+def resume(name: str) -> int:
+    """End the pause of a loop, and forget its failures. What was missed is not made up for."""
+    methods.loop_resume(name, say)
+    click.echo(f"loop {name}: resumed")
+    return 0
+
+
+@command.command("promote")
+@click.argument("name")
+def promote(name: str) -> int:
+    """Let a loop act alone, after verified works that nobody reverted or denied. Only a person does this."""
+    reason = methods.loop_promote(name, say)
+    click.echo(f"loop {name}: unattended from now on; {reason}")
+    return 0
+
+
+@command.command("demote")
+@click.argument("name")
+def demote(name: str) -> int:
+    """Let a person decide about everything that a loop does. Works are counted again from now on."""
+    methods.loop_demote(name, say)
+    click.echo(f"loop {name}: a person decides from now on")
+    return 0
+
+
+@command.command("history")
+@click.argument("name", default="")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Show at most this many.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per occurrence and line.")
+def history(name: str, limit: int, as_json: bool) -> int:
+    """What became of every occurrence of a loop, the newest first. Without NAME: of all loops of this repository."""
+    rows = methods.loop_history(name, limit, say)
+    if as_json:
+        for row in rows:
+            click.echo(json.dumps(row))
+        return 0
+    if not rows:
+        say("no round was run yet")
+        return 0
+    for line in history_lines(rows, with_name=not name, width=terminal_width()):
+        click.echo(one_line(line))
+    return 0
 
 
 def _lines(known: dict[str, Any]) -> Iterator[str]:
     budget = ", ".join(f"{name} {value:g}" for name, value in known["budget"].items() if value)
     yield f"{known['name']}  {known['intent']}"
-    yield f"  level      {known['level']}"
+    yield f"  level      {known['level']}" + (f", because {known['level_reason']}" if known["level_reason"] else "")
+    if earned := known["evidence"]:
+        fault = f", since {earned['fault']}" if earned["fault"] else ""
+        yield f"  earned     {len(earned['sessions'])} of {earned['needed']} verified works in a row{fault}"
     yield f"  schedule   {known['schedule']}: {known['words']} ({known['timezone']})"
     yield f"  next       {', '.join(at[:16].replace('T', ' ') for at in known['next'])}"
+    if known["paused"]:
+        yield f"  paused     {known['paused']}; donewhen loop resume {known['name']}"
     if known["on"]:
         yield f"  also on    {', '.join(known['on'])}"
     for one in known["inputs"]:
         reach = ", with network" if one["network"] else ""
-        yield f"  input      {one['name']}: {one['command']}{reach}"
+        what = f"{one['read']}, read by donewhen" if one["read"] else _joined(one["command"])
+        yield f"  input      {one['name']}: {what}{reach}"
     checks = [*known["checks"], *(one["name"] for one in known["own_checks"])]
-    yield f"  checks     {', '.join(checks) or 'none'}"
-    yield f"  maker      {known['engine']}: {known['maker'] or known['intent']}"
-    yield f"  checker    {known['checker_engine']}: {known['checker'] or 'tries to show that the work is wrong'}"
+    yield f"  checks     {', '.join(checks) or ('none' if known['only_reads'] else 'all of donewhen.toml')}"
+    yield f"  maker      {known['engine']}: {_joined(known['maker'] or known['intent'])}"
+    checker = known["checker"] or "tries to show that the work is wrong"
+    yield f"  checker    {known['checker_engine']}: {_joined(checker)}"
     yield f"  action     {known['action']}, gate {known['gate']}"
     if known["never"]:
         yield f"  never      {', '.join(known['never'])}"
@@ -93,3 +194,8 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     yield f"  file       {known['file']}"
     if not known["trusted"]:
         yield f"  needs      donewhen trust, because of {', '.join(known['widening'])}"
+
+
+def _joined(text: str) -> str:
+    """Return a text of several lines as one line."""
+    return " ".join(text.split())

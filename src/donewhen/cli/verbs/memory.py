@@ -10,7 +10,7 @@ import click
 
 from donewhen.cli.group import one_line, say
 from donewhen.errors import BadInput
-from donewhen.server import methods
+from donewhen.server import memory_methods as methods
 
 MOST_BYTES = 256 * 1024 * 1024
 EMPTY = "nothing is remembered yet; a repair is learnt when a check turns from red to green in a session"
@@ -24,19 +24,32 @@ def command() -> None:
 @command.command("list")
 @click.argument("words", nargs=-1, metavar="[WORDS]...")
 @click.option("--repo", default="", metavar="PATH", help="Only repairs made in the repository at PATH.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per repair and line.")
-def list_repairs(words: tuple[str, ...], repo: str, as_json: bool) -> int:
+@click.option("--tag", default="", metavar="TAG", help="Texts with this tag instead: loop-state for rounds of loops.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per repair or text, and line.")
+def list_repairs(words: tuple[str, ...], repo: str, tag: str, as_json: bool) -> int:
     """List the repairs, the newest first. With WORDS, only those that contain all of them in the check, the failure,
     the message or the change.
 
     A line has the id, the repository, how often the hint helped and hurt, the check, the kind of failure and the
     message.
     """
+    if tag:
+        return _list_texts(tag, as_json)
     found = methods.memory_list(" ".join(words), repo, say)
     if not found:
         say("no repair matches" if words or repo else EMPTY)
     for known in found:
         click.echo(json.dumps(known) if as_json else one_line(_summary_line(known)))
+    return 0
+
+
+def _list_texts(tag: str, as_json: bool) -> int:
+    found = methods.memory_texts(tag, say)
+    if not found:
+        say(f"nothing is remembered with the tag {tag}")
+    for one in found:
+        line = f"{one['at'][:16].replace('T', ' ')}  {one['source']}  {one['session']}  {one['text']}"
+        click.echo(json.dumps(one) if as_json else one_line(line))
     return 0
 
 
@@ -57,10 +70,15 @@ def show(id: str, as_json: bool) -> int:
 @command.command("forget")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "every", is_flag=True, help="All of them.")
-def forget(ids: tuple[str, ...], every: bool) -> int:
+@click.option("--tag", default="", metavar="TAG", help="Texts with this tag instead, such as loop-state.")
+def forget(ids: tuple[str, ...], every: bool, tag: str) -> int:
     """Remove the repairs with these ids, or all of them, with their counts."""
-    if bool(ids) == every:
+    if sum(map(bool, (ids, every, tag))) != 1:
         raise BadInput("name the repairs: donewhen memory forget ID, or --all")
+    if tag:
+        count = methods.memory_forget_texts(tag, say)
+        say(f"forgotten: {count} text{'' if count == 1 else 's'}")
+        return 0
     count = methods.memory_forget(list(ids), every, say)
     say(f"forgotten: {count} repair{'' if count == 1 else 's'}")
     return 0

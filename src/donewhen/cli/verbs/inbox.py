@@ -1,0 +1,46 @@
+"""The verb `donewhen inbox`: everything that waits for a person."""
+
+import datetime
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from donewhen.cli.group import one_line, say
+from donewhen.cli.views.loop_tables import until
+from donewhen.server import loop_methods
+
+EMPTY = "nothing waits for you"
+
+
+@click.command("inbox")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+def command(as_json: bool) -> int:
+    """Everything that waits for a person, over all sessions and loops; what waits longest first."""
+    items = loop_methods.inbox_list(say)
+    if as_json:
+        for item in items:
+            click.echo(json.dumps(item))
+        return 0
+    if not items:
+        say(EMPTY)
+    for number, item in enumerate(items):
+        for line in (*([""] if number else []), *_lines(item)):
+            click.echo(one_line(line))
+    return 0
+
+
+def _lines(item: dict[str, Any]) -> Iterator[str]:
+    name = f"loop {item['loop']}" if item["loop"] else item["kind"]
+    where = item["session"] or "-"
+    yield f"{where}  {name}: {item['title']}" if item["title"] != item["loop"] else f"{where}  {name}"
+    reason = item["reason"].removeprefix(f"loop {item['loop']}: ")
+    yield f"  {reason}"
+    times = [f"since {item['since'][:16].replace('T', ' ')}"] if item["since"] else []
+    expires_at = datetime.datetime.fromisoformat(item["expires_at"]) if item["expires_at"] else None
+    if expires_at is not None and expires_at > datetime.datetime.now(datetime.UTC):
+        times.append(f"counts as no {until(expires_at)}")
+    yield f"  {item['repo']}" + (f", {', '.join(times)}" if times else "")
+    for command in item["commands"]:
+        yield f"    {command}"

@@ -1,0 +1,157 @@
+"""Actions on a forge: open a pull request with the work, or write the comments that the maker proposes.
+
+Each has one effect, also if it is repeated: the forge is asked for what we made before it is made. A branch of others
+is never changed, a request that a person closed is never opened again, and our own comments are never answered.
+"""
+
+import os
+from dataclasses import replace
+
+from donewhen.errors import BadInput
+from donewhen.loops.action import ActionContext, ActionFailed, ActionReceipt
+from donewhen.loops.comments import WantedComment, comments_in, harmless
+from donewhen.loops.forge.access import Token
+from donewhen.loops.forge.connect import open_forge, place_of, token_for
+from donewhen.loops.forge.forge import Forge, NewPullRequest
+from donewhen.loops.forge.marker import Marker, marked_text
+from donewhen.loops.forge.remote import ForgePlace
+from donewhen.loops.loop_records import FindingStatus
+from donewhen.loops.report import rendered
+from donewhen.loops.spec import READ_FROM_FORGE, ActionKind, LoopSpec
+from donewhen.session.conclude import land as landing
+from donewhen.session.workplace import Workplace
+from donewhen.workspace.git.landing.commits import identity
+
+MOST_OPEN_IN_REPOSITORY = 3
+"""Open pull requests of all loops of a repository."""
+NO_FINDING = "none"
+
+
+def require_possible(workplace: Workplace, spec: LoopSpec) -> None:
+    """Raise BadInput if there is no forge or no token for it."""
+    try:
+        _access(workplace)
+    except BadInput as error:
+        reads = [one.read for one in spec.inputs if one.read in READ_FROM_FORGE]
+        what = f"{reads[0]} cannot be read" if reads else f"{spec.action.kind.value} cannot be carried out"
+        raise BadInput(f"loop '{spec.name}': {what}: {error}") from error
+
+
+def _access(workplace: Workplace) -> tuple[ForgePlace, Token]:
+    place = place_of(workplace.repo, workplace.settings)
+    return place, token_for(place, os.environ)
+
+
+async def describe(context: ActionContext) -> str:
+    place, _ = _access(context.parts.workplace)
+    if context.spec.action.kind is ActionKind.COMMENT:
+        numbers = ", ".join(f"#{one.number}" for one in wanted_comments(context))
+        return f"comment on {numbers} of {place.repository}"
+    draft = "a draft pull request" if context.spec.draft else "a pull request"
+    return f"push {landing.branch_name(context.session)} to {place.repository} and open {draft}"
+
+
+async def carry_out(context: ActionContext) -> ActionReceipt:
+    place, token = _access(context.parts.workplace)
+    async with open_forge(place, token) as forge:
+        if context.spec.action.kind is ActionKind.COMMENT:
+            return await _comment(context, forge, place)
+        return await _open_pull(context, forge, place, token)
+
+
+async def too_many_open(workplace: Workplace, spec: LoopSpec) -> str:
+    """Return why no further pull request may be opened; empty if one may."""
+    place, token = _access(workplace)
+    async with open_forge(place, token) as forge:
+        pulls = await forge.marked_pulls()
+    own = [pull for pull in pulls if pull.marker is not None and pull.marker.loop == spec.name]
+    if spec.max_open and len(own) >= spec.max_open:
+        return f"{len(own)} of {spec.max_open} open already: pull request #{own[0].number}"
+    if len(pulls) >= MOST_OPEN_IN_REPOSITORY:
+        return f"{len(pulls)} of {MOST_OPEN_IN_REPOSITORY} pull requests of all loops are open in {place.repository}"
+    return ""
+
+
+async def status_now(workplace: Workplace, session: str) -> FindingStatus:
+    """Return what became of the pull request of a round. A request that a person closed is a no."""
+    place, token = _access(workplace)
+    async with open_forge(place, token) as forge:
+        pull = await forge.newest_pull(landing.branch_name(session))
+        if pull is None:
+            return FindingStatus.CLOSED
+        if pull.is_open or pull.is_merged:
+            return FindingStatus.OPEN if pull.is_open else FindingStatus.LANDED
+        state = await forge.state(pull.number)
+    return FindingStatus.REFUSED if state.is_refused else FindingStatus.CLOSED
+
+
+async def _open_pull(context: ActionContext, forge: Forge, place: ForgePlace, token: Token) -> ActionReceipt:
+    from donewhen.loops.forge.push import push_branch  # loaded on use: a comment pushes nothing
+
+    parts, spec, branch = context.parts, context.spec, landing.branch_name(context.session)
+    if not context.onto:
+        raise ActionFailed("no branch was checked out, so there is none to open a pull request for")
+    plan = context.plan
+    if spec.signoff:
+        plan = replace(plan, signed_off_by=identity(parts.workplace.repo, "committer"))
+    commit = landing.commit_of(parts.workplace, plan)
+    await push_branch(parts.workplace.store, place, token, commit, branch)
+    pull = await forge.open_pull(
+        NewPullRequest(
+            title=landing.subject_line(context.finished.intent),
+            body=marked_text(_body(context), _marker(context)),
+            branch=branch,
+            base=context.onto,
+            draft=spec.draft,
+        )
+    )
+    if not pull.is_open and not pull.is_merged:
+        raise ActionFailed(f"the pull request #{pull.number} of {place.repository} was closed; it is not opened again")
+    await landing.remove_landed_branch(parts.workplace, context.session)  # an escalation may have made one
+    return ActionReceipt(
+        kind=spec.action.kind.value,
+        summary=f"{'draft ' if pull.is_draft else ''}pull request #{pull.number} of {place.repository}: {pull.url}",
+        branch=branch,
+        commit=commit,
+        url=pull.url,
+        number=pull.number,
+    )
+
+
+async def _comment(context: ActionContext, forge: Forge, place: ForgePlace) -> ActionReceipt:
+    written: list[str] = []
+    left_out: list[str] = []
+    for wanted in wanted_comments(context):
+        before = await forge.comments(wanted.number)
+        marker = replace(_marker(context), session=f"{context.session}/{wanted.number}")
+        last = before[-1].marker if before and await forge.is_me(before[-1].author) else None
+        if last is not None and last.loop == marker.loop and last != marker:
+            left_out.append(f"#{wanted.number} (our own comment is the last one)")
+            continue
+        comment = await forge.comment(wanted.number, marked_text(harmless(wanted.text), marker))
+        written.append(comment.url)
+    summary = f"{len(written)} comment{'s' if len(written) != 1 else ''} in {place.repository}"
+    if left_out:
+        summary = f"{summary}; left out: {', '.join(left_out)}"
+    return ActionReceipt(kind=ActionKind.COMMENT.value, summary=summary, url=written[0] if written else "")
+
+
+def wanted_comments(context: ActionContext) -> tuple[WantedComment, ...]:
+    rounds = [one for one in context.parts.log.state.rounds if one.attempted is not None]
+    return comments_in(rounds[-1].attempted.last_text) if rounds and rounds[-1].attempted is not None else ()
+
+
+def _marker(context: ActionContext) -> Marker:
+    return Marker(context.spec.name, context.session, context.finding or NO_FINDING)
+
+
+def _body(context: ActionContext) -> str:
+    """Return the text of a pull request. The report comes from agents: it stands as a block, and mentions no one."""
+    report = harmless(rendered(context.finished)).replace("```", "'''")
+    receipt = context.plan.receipt_digest
+    parts = [
+        f"Made by the donewhen loop `{context.spec.name}`, session `{context.session}`.",
+        f"```text\n{report}```",
+        f"Receipt: `{receipt}`" if receipt else "The contract was red; a person approved this work.",
+    ]
+    return "\n\n".join(parts)

@@ -1,0 +1,53 @@
+"""The scheduler of one repository in the foreground: for people without the daemon."""
+
+import contextlib
+from pathlib import Path
+
+import anyio
+
+from donewhen.errors import DonewhenError
+from donewhen.loops.loop_records import Claim, RoundEnd
+from donewhen.loops.round_store import round_end
+from donewhen.loops.run import RoundResult, continue_round, end_after, open_store
+from donewhen.loops.run_scheduler import run_forever
+from donewhen.loops.scheduler import Scheduler, read_repo
+from donewhen.loops.spec_files import StatedLoop
+from donewhen.loops.triggers import Watch
+from donewhen.session.log.open_archive import Say, archive_of, local_settings
+from donewhen.session.log.start_record import new_id
+from donewhen.session.log.writer import ignore_record
+from donewhen.session.person.watch import SessionWatcher
+from donewhen.session.settings.trust import TrustBook
+from donewhen.storage.owner import Owned
+
+OWNED_SECS = 1.0
+"""Seconds between two looks at a session that another process works on."""
+
+
+async def run_scheduler(top: Path, trust: TrustBook, say: Say, places: int) -> None:
+    """Run the loops of a repository, at most `places` at a time, until a signal stops it."""
+    settings = local_settings()
+    watch = SessionWatcher(on_record=ignore_record, say=say, handles_signals=False)
+
+    async def run(loop: StatedLoop, claim: Claim) -> RoundEnd:
+        try:
+            result = await _continue(loop, claim, watch)
+            finished, printed = result.finished, result.printed
+        except DonewhenError as error:
+            finished, printed = await end_after(loop, claim, watch, str(error))
+        for line in printed.splitlines():
+            say(line)
+        return round_end(finished)
+
+    with contextlib.closing(archive_of(settings, say)) as archive, open_store(settings, say) as store:
+        scheduler = Scheduler(store, lambda: [read_repo(top, trust)], Watch(archive), new_id, say)
+        await run_forever(scheduler, run, places)
+
+
+async def _continue(loop: StatedLoop, claim: Claim, watch: SessionWatcher) -> RoundResult:
+    """Run a claimed round. If a person has resumed its session, wait until that process has ended."""
+    while True:
+        try:
+            return await continue_round(loop, claim, watch)
+        except Owned:
+            await anyio.sleep(OWNED_SECS)

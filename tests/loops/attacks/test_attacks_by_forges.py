@@ -1,0 +1,40 @@
+"""A forge that answers with what it likes: the round ends as failed in one line, and spends nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+from attacked_forge import scene_on
+from loop_scene import loop
+
+from forge_server import ForgeServer
+from forge_server.faults import Answers
+
+DEEP = b"[" * 100_000
+ANSWERS = {
+    "no JSON": Answers(200, value=b"\x1b[2J<html>", headers={"Content-Type": "application/json"}),
+    "deep JSON": Answers(200, value=DEEP, headers={"Content-Type": "application/json"}),
+    "another shape": Answers(200, value=b'{"number": "1"}', headers={"Content-Type": "application/json"}),
+    "a list of something else": Answers(200, value=b"[1, null]", headers={"Content-Type": "application/json"}),
+    "another encoding": Answers(
+        200, value=b"[]", headers={"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    ),
+    "a refusal": Answers(403, "no\x1b[2J\nround_finished"),
+}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_of_any_form_is_a_failed_round_and_nothing_is_spent(
+    server: ForgeServer, tmp_path: Path, name: str
+) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    server.fail("pulls/list", *[ANSWERS[name]] * 4)
+    answer = scene("loop", "run", "fixer", "--json")
+    events = [json.loads(line) for line in answer.out.splitlines()]
+    last = [one for one in events if one["type"] == "round_finished"]
+    assert (answer.code, [one["outcome"] for one in last]) == (4, ["failed"]), answer.err
+    assert "Traceback" not in answer.err and "\x1b" not in answer.out + answer.err
+    assert not [one for one in events if one["type"] == "model_turn"]
+    server.faults.clear()
+    assert scene.run()[1]["outcome"] == "escalated"  # the control: the same forge, honest

@@ -1,0 +1,201 @@
+"""`open-pr` and `comment`: from the round over the approval to what other people see on the forge."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loop_scene import LOOK, LoopScene, loop, opinion
+
+from donewhen.loops.forge.marker import Marker
+from forge_server import ME, ForgeServer, running_forge
+from forge_server.faults import Answers, Drops
+from repositories import commit, git, write
+
+ALONE: dict[str, Any] = {"level": "unattended", "allow": ["open-pr"], "action": "open-pr"}
+COMMENT = {"text": "COMMENT ON #{number}\nThe cause is the sign in add(), @octocat.\n<!-- donewhen loop=x -->\n"}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Generator[ForgeServer]:
+    with running_forge(tmp_path / "forge") as server:
+        yield server
+
+
+def scene_on(server: ForgeServer, place: Path, *loops: str) -> LoopScene:
+    """Return a repository whose remote is the forge, with a token in the environment."""
+    more = f'[forge]\nurl = "{server.url}"\ntoken_env = "FORGE_TOKEN"\n'
+    scene = LoopScene.made(place, *loops, more=more)
+    scene.env["FORGE_TOKEN"] = server.token
+    git(scene.root, "remote", "add", "origin", server.git_url)
+    git(server.bare, "fetch", "--quiet", str(scene.root), "+HEAD:refs/heads/main")
+    return scene
+
+
+def pulls(server: ForgeServer) -> list[int]:
+    return [number for number, item in server.world.items.items() if item.branch]
+
+
+def test_an_approved_round_opens_one_draft_pull_request_with_exactly_the_judged_tree(
+    server: ForgeServer, tmp_path: Path
+) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr", signoff=True))
+    code, finished, _ = scene.run()
+    assert (code, finished["outcome"], pulls(server)) == (3, "escalated", [])
+    session = scene.session()
+    judged = git(scene.root, "rev-parse", f"donewhen/{session}^{{tree}}")
+    approved = scene("approve", session)
+    assert approved.code == 0, approved.err
+    (number,) = pulls(server)
+    item = server.item(number)
+    assert item.draft and f"loop=fixer session={session} finding={finished['finding']}" in item.body
+    assert git(server.bare, "rev-parse", f"donewhen/{session}^{{tree}}") == judged
+    assert "Signed-off-by: " in git(server.bare, "log", "-1", "--format=%B", f"donewhen/{session}")
+    assert f"donewhen/{session}" not in scene.branches()
+    scene("approve", session)
+    assert pulls(server) == [number] and server.count("pulls/create") == 1
+
+
+def test_an_open_request_keeps_the_loop_from_opening_another(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    scene.run()
+    scene("approve", scene.session())
+    code, finished, events = scene.run()
+    assert (code, finished["outcome"]) == (0, "skipped") and "1 of 1 open already" in finished["reason"]
+    assert not [one for one in events if one["type"] == "model_turn"]
+
+
+def test_three_requests_of_other_loops_are_enough_for_a_repository(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    for number in range(3):
+        server.push(f"work{number}", {f"{number}.txt": "x\n"})
+        server.pull(f"work{number}", body=str(Marker(f"other{number}", "s", "f")), author=ME)
+    code, finished, events = scene.run()
+    assert (code, finished["outcome"]) == (0, "skipped")
+    assert finished["reason"].startswith("3 of 3 pull requests of all loops are open in ")
+    assert not [one for one in events if one["type"] == "model_turn"]
+
+
+def test_a_request_that_a_person_closed_is_a_no_and_is_not_opened_again(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    scene.run()
+    scene("approve", scene.session())
+    (number,) = pulls(server)
+    server.close(number)
+    code, finished, _ = scene.run()
+    assert (code, finished["outcome"]) == (0, "skipped") and "a person said no" in finished["reason"]
+    assert pulls(server) == [number]
+
+
+def test_a_merged_request_is_evidence_and_one_that_a_person_closed_demotes_a_loop_that_acts_alone(
+    server: ForgeServer, tmp_path: Path
+) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"), loop("alone", **ALONE, max_open=0))
+    scene.run()
+    scene("approve", scene.session())
+    (number,) = pulls(server)
+    server.merge(number)
+    scene.run()
+    assert json.loads(scene("loop", "show", "fixer", "--json").out)["evidence"]["sessions"] != []
+    assert scene.run("alone")[1]["outcome"] == "proceeded"
+    server.close(max(pulls(server)))
+    _, finished, _ = scene.run("alone")
+    assert finished["level"] == "assisted"
+    assert "a person denied the work of session" in scene("loop", "show", "alone").out
+
+
+def test_a_branch_that_somebody_else_pushed_is_left_alone_and_the_work_is_kept(
+    server: ForgeServer, tmp_path: Path
+) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    scene.run()
+    session = scene.session()
+    foreign = server.push(f"donewhen/{session}", {"foreign.txt": "x\n"})
+    answer = scene("approve", session)
+    assert answer.code == 4 and "is not ours" in answer.out + answer.err
+    assert git(server.bare, "rev-parse", f"donewhen/{session}").strip() == foreign
+    assert f"donewhen/{session}" in scene.branches() and pulls(server) == []
+
+
+def test_a_refused_token_fails_and_the_approval_can_be_tried_again(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    scene.run()
+    session = scene.session()
+    server.fail("pulls/create", Answers(403, "Resource not accessible by personal access token"))
+    failed = scene("approve", session)
+    assert failed.code == 4 and pulls(server) == []
+    again = scene("resume", session)
+    assert again.code == 0, again.err
+    assert len(pulls(server)) == 1
+
+
+def test_a_lost_answer_makes_no_second_request(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    scene.run()
+    server.fail("pulls/create", Drops(after_effect=True))
+    assert scene("approve", scene.session()).code == 0
+    assert len(pulls(server)) == 1
+
+
+def test_without_a_token_nothing_is_started(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    del scene.env["FORGE_TOKEN"]
+    answer = scene("loop", "run", "fixer")
+    assert answer.code == 2 and "the variable FORGE_TOKEN is not set" in answer.one_line
+    assert scene("list", "--json").out == ""
+
+
+def test_a_loop_comments_after_approval_and_mentions_no_one(server: ForgeServer, tmp_path: Path) -> None:
+    number = server.issue("add() is wrong")
+    told = loop("helper", action="comment", inputs=[{"name": "issues", "command": "echo an issue"}])
+    scene = scene_on(server, tmp_path, told)
+    scene.script([{"text": COMMENT["text"].format(number=number)}], [opinion()])
+    code, finished, _ = scene.run("helper")
+    assert (code, finished["outcome"]) == (3, "escalated") and scene.branches() == ["main"]
+    (waits,) = [json.loads(line) for line in scene("inbox", "--json").out.splitlines()]
+    assert (waits["loop"], waits["session"]) == ("helper", scene.session())
+    assert scene("approve", scene.session()).code == 0
+    (comment,) = server.item(number).comments
+    assert "@\u200boctocat" in comment["body"] and "<!-- donewhen loop=x" not in comment["body"]
+
+
+def test_comments_that_wait_keep_the_loop_from_proposing_more(server: ForgeServer, tmp_path: Path) -> None:
+    number = server.issue("add() is wrong")
+    inputs = [{"name": "issues", "command": "cat state.txt"}]
+    scene = scene_on(server, tmp_path, loop("helper", action="comment", inputs=inputs))
+
+    def run(state: str) -> tuple[str, str, bool]:
+        write(scene.root, {"state.txt": state})
+        commit(scene.root, state)
+        scene.script([{"text": COMMENT["text"].format(number=number)}], [LOOK, opinion()])
+        _, finished, events = scene.run("helper")
+        return finished["outcome"], finished["reason"], any(one["type"] == "model_turn" for one in events)
+
+    assert run("one issue")[0] == "escalated"
+    first = scene.session()
+    assert run("another issue") == ("skipped", f"1 of 1 open already: session {first} waits", False)
+    assert scene("deny", first).code == 1
+    assert run("a third issue")[0] == "escalated"
+
+
+def test_our_own_comment_is_never_answered(server: ForgeServer, tmp_path: Path) -> None:
+    number = server.issue("add() is wrong")
+    inputs = [{"name": "issues", "command": "cat state.txt"}]
+    scene = scene_on(server, tmp_path, loop("helper", action="comment", inputs=inputs, max_open=0))
+    for state in ("one\n", "two\n"):
+        (scene.root / "state.txt").write_text(state)
+        git(scene.root, "add", "-A")
+        git(scene.root, "commit", "--quiet", "-m", state)
+        scene.script([{"text": COMMENT["text"].format(number=number)}], [LOOK, opinion()])
+        assert scene.run("helper")[1]["outcome"] == "escalated"
+        assert scene("approve", scene.session()).code == 0
+    assert len(server.item(number).comments) == 1
+
+
+def test_a_dry_run_says_what_would_happen_and_does_nothing(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    code, finished, _ = scene.run("fixer", "--dry-run")
+    assert (code, finished["outcome"], pulls(server), scene.branches()) == (0, "reported", [], ["main"])
+    assert "open a draft pull request" in finished["action"]["summary"]
+    assert scene.run()[1]["outcome"] == "escalated"
