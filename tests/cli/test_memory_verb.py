@@ -46,7 +46,7 @@ def test_a_file_that_cannot_be_read_is_one_line_and_exit_2(tmp_path: Path, name:
 
 def test_a_missing_subcommand_is_one_line(tmp_path: Path) -> None:
     answer = donewhen("memory", cwd=tmp_path)
-    assert (answer.code, answer.out, answer.err) == (2, "", "donewhen: Missing command.\n")
+    assert (answer.code, answer.out, answer.err) == (2, "", "donewhen: Missing command; see: donewhen memory --help\n")
 
 
 # -- repairs --

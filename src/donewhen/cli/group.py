@@ -42,6 +42,15 @@ def _unknown_verb(name: str) -> str:
     return f"unknown command {name!r}; " + (f"did you mean {similar[0]}?" if similar else "see: donewhen --help")
 
 
+def _words_of(error: click.ClickException) -> str:
+    """Return what is wrong. A verb that needs another word says where the words are."""
+    words = error.format_message()
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or not isinstance(context.command, click.Group) or not words.endswith("."):
+        return words
+    return f"{words.removesuffix('.')}; see: {context.command_path} --help"
+
+
 @click.group(cls=LazyGroup, name="donewhen", context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="donewhen")
 def app() -> None:
@@ -62,7 +71,7 @@ def run(arguments: list[str]) -> int:
     try:
         code: object = app.main(arguments, prog_name="donewhen", standalone_mode=False, color=colour)
     except click.ClickException as error:
-        say(f"donewhen: {error.format_message()}")
+        say(f"donewhen: {_words_of(error)}")
         return 2
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
