@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loop_scene import LOOK, LoopScene, Step, loop, on_wire, opinion
+from loop_scene import FIX, LOOK, LoopScene, Step, loop, on_wire, opinion
 
 from donewhen.loops.loop_records import Claim, RoundEnd
 from donewhen.loops.loop_store import LoopStore
@@ -100,28 +100,67 @@ def test_calls_that_fail_count_with_what_they_used(tmp_path: Path) -> None:
     assert (code, finished["outcome"], finished["input_tokens"], finished["output_tokens"]) == (5, "budget", 300, 1)
 
 
-@pytest.mark.sample(0)
-def test_what_several_workers_use_counts_together(tmp_path: Path) -> None:
+def split_work(place: Path, tokens: int, worker: int) -> LoopScene:
+    """Return a scene whose foreman splits the work for two workers. The first call of each uses so many tokens."""
     files = {"a.txt": "zero\n", "b.txt": "zero\n", "name.txt": "shop\n"}
     goal = {"name": "goal", "command": "! grep -qx zero a.txt b.txt"}
     steady = {"name": "steady", "command": "grep -qx shop name.txt"}
-    keys: dict[str, Any] = {"engine": "foreman", "check": [goal, steady], "budget": {"tokens": 100_000}}
-    scene = LoopScene.made(tmp_path, loop(**keys), files=files)
+    keys: dict[str, Any] = {"engine": "foreman", "check": [goal, steady], "budget": {"tokens": tokens}}
+    scene = LoopScene.made(place, loop(**keys), files=files)
     parts = [
         {"id": one, "prompt": f"do {one}", "files": [f"{one}.txt"], "writes": [{"file": f"{one}.txt", "symbol": "*"}]}
         for one in "ab"
     ]
     makes = {
         f"worker:{one}": [
-            using({"tool": {"name": "write_file", "input": {"path": f"{one}.txt", "content": "one\n"}}}, 10),
+            using({"tool": {"name": "write_file", "input": {"path": f"{one}.txt", "content": "one\n"}}}, worker),
             using({"text": "done"}, 1),
         ]
         for one in "ab"
     }
     plan = using({"text": json.dumps({"subtasks": [{**part, "reads": []} for part in parts]})}, 1000)
     scene.script_file.write_text(json.dumps({"planner": [plan], **makes, "checker": [using(opinion(), 100)]}))
-    code, finished, _ = scene.run()
+    return scene
+
+
+@pytest.mark.sample(0)
+def test_what_several_workers_use_counts_together(tmp_path: Path) -> None:
+    code, finished, _ = split_work(tmp_path, tokens=100_000, worker=10).run()
     assert (code, finished["outcome"], finished["input_tokens"]) == (3, "escalated", 1122), finished["reason"]
+
+
+def test_workers_side_by_side_go_beyond_a_limit_by_one_call(tmp_path: Path) -> None:
+    scene = split_work(tmp_path, tokens=5000, worker=7000)
+    code, finished, events = scene.run()
+    assert (code, finished["limit"], finished["input_tokens"]) == (5, "total", 8000)
+    assert [role.partition(":")[0] for role in models(events)] == ["planner", "worker"]
+
+
+PLAN = {
+    "spec_markdown": "add() adds",
+    "items": [{"description": "fix the sign", "files": ["calc.py"], "outcome": "it adds", "verify": ["sh check.sh"]}],
+}
+PASS = {
+    "verdict": "pass",
+    "summary": "right",
+    "high_severity_findings": 0,
+    "scorecard": dict.fromkeys(("contract_fidelity", "functionality", "code_quality", "verification_integrity"), 5),
+    "findings": [],
+    "unmet_contract_items": [],
+    "residual_risks": [],
+    "required_tracker_updates": [],
+}
+
+
+def test_a_maker_that_needs_all_its_turns_leaves_the_evaluator_its_own(tmp_path: Path) -> None:
+    scene = LoopScene.made(tmp_path, loop(engine="planned", budget={"turns": 3}))
+    done = {"tool": {"name": "update_tracker", "input": {"item": "1", "state": "completed"}}}
+    script = {"planner": [{"text": json.dumps(PLAN)}], "maker": [FIX, done, {"text": "Fixed."}]}
+    checked = {"evaluator": [{"text": json.dumps(PASS)}], "checker": [opinion()]}
+    scene.script_file.write_text(json.dumps({**script, **checked}))
+    _, finished, events = scene.run()
+    assert (finished["reason"], finished["maker"]["turns"]) == ("the level is assisted: a person decides", 3)
+    assert models(events).count("evaluator") == 1
 
 
 @pytest.mark.parametrize(
@@ -151,6 +190,13 @@ def test_a_maker_that_needs_all_its_turns_leaves_the_checker_its_own(tmp_path: P
         2,
         2,
     )
+
+
+def test_minutes_bound_the_inputs_too(tmp_path: Path) -> None:
+    inputs = [{"name": "slow", "command": "sleep 600"}]
+    scene = LoopScene.made(tmp_path, loop("looker", level="report", inputs=inputs, budget={"minutes": 0.01}))
+    code, finished, events = scene.run("looker")
+    assert (code, finished["limit"], models(events)) == (5, "minutes", [])
 
 
 @pytest.mark.sample(0)

@@ -66,7 +66,15 @@ class RemainingBudget(Protocol):
     """The remaining budget of the whole session, over all engines."""
 
     def require(self) -> None:
-        """Raise `OutOfBudget` if a limit is reached. Call this before every model call."""
+        """Raise `OutOfBudget` if a limit is reached."""
+        ...
+
+    def lease(self, most: Usage) -> AbstractAsyncContextManager[None]:
+        """Make and count a model call inside of this, which may use at most so much. Raise `OutOfBudget` at a limit.
+
+        It waits while the calls of other workers that are running could use up what is left: only a call that is made
+        alone goes beyond a limit.
+        """
         ...
 
     def count_usage(self, usage: Usage, usd: float | None) -> Event:

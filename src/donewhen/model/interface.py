@@ -81,6 +81,26 @@ class Turn:
     max_tokens: int = 4096
     temperature: float = 0
 
+    @property
+    def most_usage(self) -> "Usage":
+        """Return what the reply may cost at most, as far as the texts tell: two characters are a token or less.
+
+        What only the provider reads (`Assistant.raw`) and scripts with a token for each character are not considered.
+        """
+        tools = sum(len(tool.description) + len(str(tool.parameters)) for tool in self.tools)
+        characters = len(self.system) + tools + sum(map(_characters, self.messages))
+        return Usage(input=characters // 2, output=self.max_tokens)
+
+
+def _characters(message: Message) -> int:
+    match message:
+        case User(text=text):
+            return len(text)
+        case Assistant(text=text, calls=calls):
+            return len(text) + sum(len(str(call.input)) for call in calls)
+        case Answers(answers=answers):
+            return sum(len(answer.text) for answer in answers)
+
 
 class Usage(Stored):
     input: int = 0

@@ -1,5 +1,7 @@
 """The cost of an invocation: turns and sums are not counted twice, and an unreported cost is not zero."""
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,9 @@ class Purse:
 
     def require(self) -> None:
         return
+
+    def lease(self, most: Usage) -> contextlib.AbstractAsyncContextManager[None]:
+        raise AssertionError(most)  # an agent makes its own calls
 
     def count_usage(self, usage: Usage, usd: float | None) -> Event:
         self.tokens += usage.total

@@ -63,6 +63,12 @@ class Purse:
         if self.turns <= 0:
             raise OutOfBudget
 
+    @asynccontextmanager
+    async def lease(self, most: Usage) -> AsyncGenerator[None]:
+        assert most.input > 0 and most.output > 0
+        self.require()
+        yield
+
     def count_usage(self, usage: Usage, usd: float | None) -> Event:
         self.turns -= 1
         self.tokens += usage.total

@@ -86,12 +86,12 @@ class NativeRound:
             attempt = self._end_of_round()
             if attempt is not None:
                 return attempt
+            turn = self._next_turn()
             try:
-                self.job.budget.require()
+                async with self.job.budget.lease(turn.most_usage):
+                    self._record_reply(await self.model.reply(turn, self.job.on_text))
             except OutOfBudget:
                 return Attempt(stop="budget")
-            try:
-                self._record_reply(await self.model.reply(self._next_turn(), self.job.on_text))
             except ModelWaits as waits:
                 if waits.bill.usage.total:
                     self.job.notebook.write(None, self.job.budget.count_usage(waits.bill.usage, waits.bill.usd))

@@ -1,8 +1,12 @@
 """Budget of a session over all engines and owners: minutes, tokens, money. It counts; the callers stop."""
 
+import contextlib
+import copy
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field, replace
+
+import anyio
 
 from donewhen.engines.interface import OutOfBudget
 from donewhen.events import Event, Spend
@@ -34,6 +38,21 @@ class Allowance:
         )
 
 
+@dataclass(slots=True)
+class _Counted:
+    """What was used so far, and the calls that are running."""
+
+    tokens: int
+    input: int
+    output: int
+    usd: float | None
+    usd_per_token: float = 0.0
+    """Of the dearest call so far; 0 if no price is known."""
+    leased: list[Usage] = field(default_factory=list[Usage])
+    """What each running call may use at most."""
+    lease_ended: anyio.Event = field(default_factory=anyio.Event)
+
+
 class Budget:
     """Continues to count from the values in the session state."""
 
@@ -42,8 +61,7 @@ class Budget:
     ) -> None:
         self._allowed = allowed
         self._state = state
-        self._tokens, self._usd = state.tokens, state.usd
-        self._input, self._output = state.input_tokens, state.output_tokens
+        self._counted = _Counted(state.tokens, state.input_tokens, state.output_tokens, state.usd)
         self._before = state.earlier_use
         self._free = free
         """True if the model costs nothing. An unknown price is then no reason to stop."""
@@ -54,44 +72,79 @@ class Budget:
         if self.reached_limit():
             raise OutOfBudget(self.reached_limit())
 
+    @contextlib.asynccontextmanager
+    async def lease(self, most: Usage) -> AsyncGenerator[None]:
+        counted = self._counted
+        self.require()
+        while counted.leased and not self._has_room_for(most):
+            await counted.lease_ended.wait()
+            self.require()
+        counted.leased.append(most)
+        try:
+            yield
+        finally:
+            counted.leased.remove(most)
+            counted.lease_ended.set()
+            counted.lease_ended = anyio.Event()
+
+    def _has_room_for(self, most: Usage) -> bool:
+        """Return True if no limit is exceeded when every running call and this one use all that they may."""
+        allowed, before, counted = self._allowed, self._before, self._counted
+        wanted = sum(counted.leased, most)
+        then = (
+            (counted.input + wanted.input, allowed.input_tokens),
+            (counted.output + wanted.output, allowed.output_tokens),
+            (counted.tokens - before.tokens + wanted.total, allowed.tokens),
+        )
+        if any(limit and used > limit for used, limit in then):
+            return False
+        if not allowed.usd or self._free:
+            return True
+        usd = (counted.usd or 0.0) - before.usd + counted.usd_per_token * wanted.total
+        return counted.usd_per_token > 0 and usd <= allowed.usd
+
     def count_usage(self, usage: Usage, usd: float | None) -> Event:
-        self._tokens += usage.total
-        self._input += usage.input
-        self._output += usage.output
-        self._usd = None if usd is None or self._usd is None else self._usd + usd
-        return Spend(tokens=self._tokens, usd=self._usd, input=self._input, output=self._output)
+        counted = self._counted
+        counted.tokens += usage.total
+        counted.input += usage.input
+        counted.output += usage.output
+        counted.usd = None if usd is None or counted.usd is None else counted.usd + usd
+        counted.usd_per_token = max(counted.usd_per_token, (usd or 0.0) / max(usage.total, 1))
+        return Spend(tokens=counted.tokens, usd=counted.usd, input=counted.input, output=counted.output)
 
     def reached_limit(self) -> str:
         """Return which limit is used up, the amount used and the amount allowed; empty if no limit is reached."""
-        allowed, minutes = self._allowed, (self._clock() - self._began) / 60
-        tokens = self._tokens - self._before.tokens
+        allowed, used_so_far, minutes = self._allowed, self._counted, (self._clock() - self._began) / 60
         if allowed.minutes and minutes >= allowed.minutes:
             return f"minutes: used {minutes:.1f}, allowed {allowed.minutes:g}"
         counted = {
-            "input tokens": (self._input, allowed.input_tokens),
-            "output tokens": (self._output, allowed.output_tokens),
-            "tokens": (tokens, allowed.tokens),
+            "input tokens": (used_so_far.input, allowed.input_tokens),
+            "output tokens": (used_so_far.output, allowed.output_tokens),
+            "tokens": (used_so_far.tokens - self._before.tokens, allowed.tokens),
             "turns": (self._state.turns[MAKER], allowed.turns),
         }
         for name, (used, limit) in counted.items():
             if limit and used >= limit:
                 return f"{name}: used {used}, allowed {limit}"
-        if allowed.usd and self._usd is None and not self._free:
+        usd = used_so_far.usd
+        if allowed.usd and usd is None and not self._free:
             return f"usd: the price of this model is unknown, so the limit of {allowed.usd:g} cannot be enforced"
-        if allowed.usd and self._usd is not None and self._usd - self._before.usd >= allowed.usd:
-            return f"usd: used {self._usd - self._before.usd:.4f}, allowed {allowed.usd:g}"
+        if allowed.usd and usd is not None and usd - self._before.usd >= allowed.usd:
+            return f"usd: used {usd - self._before.usd:.4f}, allowed {allowed.usd:g}"
         return ""
 
     def left(self) -> tuple[int | None, float | None]:
         """Return the tokens and dollars that may still be spent. None means no limit, or an unknown price."""
-        allowed, before = self._allowed, self._before
-        tokens = max(0, allowed.tokens - self._tokens + before.tokens) if allowed.tokens else None
-        usd = max(0.0, allowed.usd - self._usd + before.usd) if allowed.usd and self._usd is not None else None
+        allowed, before, used = self._allowed, self._before, self._counted
+        tokens = max(0, allowed.tokens - used.tokens + before.tokens) if allowed.tokens else None
+        usd = max(0.0, allowed.usd - used.usd + before.usd) if allowed.usd and used.usd is not None else None
         return tokens, usd
 
     def without_turns(self) -> "Budget":
-        """Return the rest of this budget for another agent than the maker, whose turns do not count for it."""
-        return Budget(replace(self._allowed, turns=0), self._state, self._free, self._clock)
+        """Return this budget for another agent than the maker, whose turns do not count for it."""
+        other = copy.copy(self)
+        other._allowed = replace(self._allowed, turns=0)
+        return other
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the minutes are used up; None without such a limit."""
@@ -103,7 +156,7 @@ class Budget:
 class Share:
     """1/parts of the remaining budget, for one of several workers that run at the same time.
 
-    Nothing is reserved: unspent budget stays in the pool.
+    A share is not reserved: unspent budget stays in the pool.
     """
 
     def __init__(self, budget: Budget, parts: int) -> None:
@@ -119,6 +172,12 @@ class Share:
             raise OutOfBudget(f"tokens: used {self._used_tokens}, share {self._tokens:.0f}")
         if self._usd is not None and self._used_usd >= self._usd:
             raise OutOfBudget(f"usd: used {self._used_usd:.4f}, share {self._usd:.4f}")
+
+    @contextlib.asynccontextmanager
+    async def lease(self, most: Usage) -> AsyncGenerator[None]:
+        self.require()
+        async with self._budget.lease(most):
+            yield
 
     def count_usage(self, usage: Usage, usd: float | None) -> Event:
         self._used_tokens += usage.total

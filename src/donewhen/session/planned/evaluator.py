@@ -57,6 +57,9 @@ class Evaluator:
     context: RoundContext
     config: EvaluatorConfig
 
+    def __post_init__(self) -> None:
+        self.context = replace(self.context, budget=self.context.budget.without_turns())
+
     async def evaluate(self, current: Round) -> None:
         """Evaluate a round whose contract is green, and write the opinion to the log."""
         plan = plan_files.plan_in(self.context.log.state)
