@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from loop_scene import DONE, FIX, LOOK, LoopScene, Step, loop, on_wire, opinion, task_of
 
+from donewhen.engines.typed_reply import InvalidReply
+from donewhen.loops.checker import verdict_in
 from repositories import git, write
 from runs.agents import configure_agent
 from wire_server import Answer, SaidCall, Says, serving
@@ -49,6 +51,7 @@ def edit(old: str, new: str) -> Says:
         ([opinion("unproven", "", "I could not run it")], "unproven", 1, "I could not run it"),
         ([opinion(evidence=""), opinion(evidence="")], "unproven", 2, "evidence is missing"),
         ([opinion("done"), BROKEN], "unproven", 2, "no usable answer"),
+        ([opinion(evidence="…", summary="…"), opinion(evidence="\u200b")], "unproven", 2, "evidence is missing"),
         ([{"text": ""}, {"text": " "}], "unproven", 2, "no usable answer"),
         ([{"error": "overloaded"}] * 3, "unproven", 0, "overloaded"),
         ([LOOK] * 3, "unproven", 3, "no answer within 3 turns"),
@@ -74,6 +77,16 @@ def test_a_malformed_answer_is_asked_for_again_and_then_counts(tmp_path: Path) -
     code, finished, events = scene.run()
     assert (code, finished["outcome"], finished["checker"]["status"]) == (0, "proceeded", "confirmed")
     assert asked(events) == 3 and finished["checker"]["evidence"] == "sh check.sh passes now"
+
+
+def test_evidence_may_be_a_list_of_texts_and_nothing_else() -> None:
+    def reply(evidence: object) -> str:
+        return json.dumps({"verdict": "Refuted", "evidence": evidence, "summary": "wrong"})
+
+    assert verdict_in(reply(["add(1, 2)", "prints 4"])) == ("refuted", "wrong", "add(1, 2)\nprints 4")
+    for unusable in ([], [""], ["ran it", 1], {"ran": "it"}, 1, None, True):
+        with pytest.raises(InvalidReply, match="evidence is missing or empty"):
+            verdict_in(reply(unusable))
 
 
 def test_a_program_that_did_not_read_the_answer_would_verify_broken_work(tmp_path: Path) -> None:
@@ -111,9 +124,43 @@ def test_a_refutation_goes_back_to_the_maker_once_with_its_evidence(tmp_path: Pa
     assert git(scene.root, "show", f"donewhen/{scene.session()}:calc.py").endswith("a + b")
 
 
+@pytest.mark.sample(0)
+@pytest.mark.parametrize(
+    ("again", "budget"),
+    [([{"text": "I disagree."}], {}), ([{"error": "overloaded"}] * 3, {}), ([LOOK] * 3, {"turns": 3})],
+)
+def test_refuted_work_that_the_maker_did_not_change_is_not_shown_to_another_checker(
+    tmp_path: Path, again: list[Step], budget: dict[str, int]
+) -> None:
+    scene = LoopScene.made(tmp_path, loop(**ALLOWED, budget=budget))
+    scene.script([FIX, DONE, *again], [REFUTED, opinion()])
+    code, finished, events = scene.run()
+    assert (code, finished["outcome"], finished["checker"]["status"]) == (3, "escalated", "refuted")
+    assert asked(events) == 1 and "the maker changed nothing since" in finished["reason"]
+
+
+@pytest.mark.sample(0)
+def test_a_refuted_report_that_is_sent_again_is_not_shown_to_another_checker(tmp_path: Path) -> None:
+    scene = LoopScene.made(tmp_path, loop(level="report", action="report"))
+    scene.script([{"text": "All is well."}] * 2, [REFUTED, opinion()])
+    code, finished, events = scene.run()
+    assert (code, finished["outcome"], finished["checker"]["status"], asked(events)) == (0, "reported", "refuted", 1)
+    assert finished["reason"].startswith("the checker refuted it")
+
+
+@pytest.mark.parametrize("keys", [ALLOWED, {"level": "report", "action": "report"}], ids=["work", "report"])
+def test_without_a_limit_of_turns_a_checker_has_those_of_its_engine(tmp_path: Path, keys: dict[str, Any]) -> None:
+    scene = LoopScene.made(tmp_path, loop(**keys, budget={"turns": 0}))
+    read = {"tool": {"name": "read_file", "input": {"path": "calc.py"}}}
+    scene.script([DONE] if keys["level"] == "report" else [FIX, DONE], [read, opinion()])
+    code, finished, events = scene.run()
+    assert (code, finished["checker"]["status"], asked(events)) == (0, "confirmed", 2)
+
+
 def test_a_second_refutation_waits_for_a_person(tmp_path: Path) -> None:
     scene = LoopScene.made(tmp_path, loop(**ALLOWED))
-    scene.script([FIX, DONE, DONE], [REFUTED, REFUTED])
+    other = {"tool": {"name": "edit_file", "input": {"path": "calc.py", "old": "a + b", "new": "b + a"}}}
+    scene.script([FIX, DONE, other, DONE], [REFUTED, REFUTED])
     code, finished, events = scene.run()
     assert (code, finished["outcome"], asked(events)) == (3, "escalated", 2)
     assert finished["reason"] == "not verified: the checker refuted it: add() is a constant"

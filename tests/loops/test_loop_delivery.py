@@ -215,3 +215,16 @@ def test_a_place_that_is_gone_changes_no_outcome_and_is_told_in_one_line(tmp_pat
     scene.script([{"text": "NOTHING TO DO"}], [{"text": "no"}] * 2)
     assert scene.run("quiet")[1]["outcome"] == "reported"
     assert not (scene.root / "quiet.md").exists() and git(scene.root, "status", "--porcelain") == ""
+
+
+def test_a_long_report_is_delivered_whole_and_a_longer_one_says_how_much_is_left_out(tmp_path: Path) -> None:
+    scene = LoopScene.made(tmp_path, loop("looker", level="report", action="report", deliver=["file:out.md"]))
+    written: list[str] = []
+    for size in (900, 1500):
+        text = "".join(f"item {number:5}\n" for number in range(size))
+        scene.script([{"text": text}], [{"text": "no"}] * 2)
+        assert scene.run("looker")[0] == 0
+        written.append((scene.root / "out.md").read_text())
+        (scene.root / "out.md").unlink()
+    assert "item   899\n" in written[0] and "more characters" not in written[0]
+    assert "item  1499" not in written[1] and "… and 500 more characters\n" in written[1]

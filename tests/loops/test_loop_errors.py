@@ -35,6 +35,7 @@ def test_a_loop_that_cannot_run_is_refused_in_one_line_before_anything_starts(tm
         scene("trust")
         refused = scene("loop", "run", "fixer" if "fixer' is" in problem else "bad")
         assert refused.code == 2 and problem in refused.one_line, (problem, refused)
+        assert str(file) in refused.one_line or not table, refused
     file.write_text(good)
     assert scene("list", "--json").out == "" and scene.branches() == ["main"]
     assert scene("loop", "history").err == "no round was run yet\n"

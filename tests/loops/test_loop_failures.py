@@ -50,6 +50,13 @@ def test_a_maker_whose_model_fails_is_a_failed_round(tmp_path: Path, level: str,
 
 
 @pytest.mark.sample(0)
+def test_a_maker_that_writes_no_report_has_failed(tmp_path: Path) -> None:
+    scene = LoopScene.made(tmp_path, looker())
+    scene.script([{"text": " \n"}], [])
+    assert failed(scene, "looker")["reason"] == "the maker wrote no report"
+
+
+@pytest.mark.sample(0)
 def test_work_that_is_green_is_kept_although_the_model_failed_after_it(tmp_path: Path) -> None:
     scene = LoopScene.made(tmp_path, loop(**ALLOWED))
     scene.script([FIX, *[{"error": "overloaded"}] * 3])

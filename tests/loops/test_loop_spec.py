@@ -88,6 +88,10 @@ WRONG: dict[str, dict[str, Any]] = {
     "inputs[0].command": {"inputs": [{"name": "a"}]},
     "inputs[1].name": {"inputs": [{"name": "a", "command": "b"}, {"name": "a", "command": "c"}]},
     "check[0].command": {"check": [{"name": "a"}]},
+    "checks": {"checks": ["a", "b", "a"]},
+    "check[0].name": {"checks": ["a"], "check": [{"name": "a", "command": "b"}]},
+    "check[1].name": {"check": [{"name": "a", "command": "b"}, {"name": "a", "command": "c"}]},
+    "expires_days": {"expires_days": 1e9},
     "check[1].dir": {"check": [{"name": "a", "command": "b"}, {"name": "b", "command": "b", "dir": ".."}]},
 }
 

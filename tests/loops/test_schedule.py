@@ -31,6 +31,7 @@ def moment(text: str, zone: datetime.tzinfo = UTC) -> datetime.datetime:
         ("weekly Sunday 23:59", "2026-11-22 23:59", "At 23:59 on Sunday"),
         ("every 6h", "2026-11-18 19:00", "Every 6 hours"),
         ("every 1d", "2026-11-19 01:00", "Every day"),
+        ("every 3650d", "2029-12-17 01:00", "Every 3650 days"),
         ("every 90s", "2026-11-18 14:33", "Every 90 seconds"),
     ],
 )  # fmt: skip
@@ -45,6 +46,7 @@ def test_every_form_of_a_schedule_says_when_it_is_due_and_in_words(text: str, du
     "text",
     [
         "", "daily", "daily 24:00", "daily 9", "weekly 09:00", "weekly monkey 09:00", "every 0s", "every h",
+        "every 3651d",
         "every -1h", "every 1w", "@daily", "* * * *", "* * * * * *", "0 0 31 2 *", "*/0 * * * *", "61 * * * *",
         "x" * 5000, "\0",
     ],

@@ -4,6 +4,7 @@ Only its words count: `confirmed`, `refuted` or `unproven`, with evidence. An an
 again, and then the work is unproven. How its conversation ended proves nothing.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -28,8 +29,11 @@ from donewhen.session.planned.ask import answer_in_time
 
 ATTEMPTS = 2
 ROLE = "checker"
+WORD = re.compile(r"[^\W_]")
+"""A text without one says nothing, such as the dots of the form that the checker is shown."""
 VERDICTS: tuple[CheckerVerdict, ...] = ("confirmed", "refuted", "unproven")
 LONGEST_TEXT = 4000
+UNCHANGED = "the maker changed nothing since"
 
 
 class BudgetUsedUp(Exception):
@@ -51,6 +55,10 @@ class Checker:
         earlier = CheckerDone.all_in(self._notebook.notes())
         if known := [one for one in earlier if one.n == current.n]:
             return known[-1]
+        if refuted := [one for one in earlier if one.verdict == "refuted" and self._is_same_work(one.n, current)]:
+            unchanged = refuted[-1].changed(n=current.n, summary=f"{refuted[-1].summary} ({UNCHANGED})", turns=0)
+            self._notebook.write(unchanged.as_note())
+            return unchanged
         answer: tuple[CheckerVerdict, str, str] | None = None
         with anyio.move_on_after(self.context.budget.seconds_left()) as scope:
             answer = await self._ask(current)
@@ -62,6 +70,13 @@ class Checker:
         done = CheckerDone(n=current.n, verdict=verdict, summary=summary, evidence=evidence, turns=turns)
         self._notebook.write(done.as_note())
         return done
+
+    def _is_same_work(self, number: int, current: Round) -> bool:
+        """Return True if an earlier round made the same: no second checker is asked about what one has refuted."""
+        before = self.context.log.state.rounds[number - 1]
+        if self.context.start_record.reads_only:
+            return before.attempted is not None and before.attempted.last_text == _report(current)
+        return before.judged is not None and current.judged is not None and before.judged.tree == current.judged.tree
 
     async def _ask(self, current: Round) -> tuple[CheckerVerdict, str, str] | None:
         """Return the answer; None if there is no usable one."""
@@ -101,12 +116,12 @@ class Checker:
         return await self.context.workplace.store.tree_of(self.context.start_record.base)
 
     async def _case(self, current: Round, services: SessionWorkerServices, tree: str) -> str:
-        judged, attempted = current.judged, current.attempted
+        judged = current.judged
         hidden = services.held_out
         results = judged.results if judged is not None else self.context.log.state.baseline_results
         base = await services.base()
         case = CheckerCase(
-            report=attempted.last_text if attempted is not None else "",
+            report=_report(current),
             patch=await services.patch(base, tree) if tree != base else "",
             results=[one for one in results or () if one.name not in hidden],
             inputs=self.inputs,
@@ -128,8 +143,12 @@ class Checker:
             hint="",
             private_dir=job.private_dir / ROLE,
             asker=None,
-            max_turns=self.spec.budget.turns or job.max_turns,
+            max_turns=self.spec.budget.turns or self._most_turns(),
         )
+
+    def _most_turns(self) -> int:
+        is_agent = EngineKind.of(self.spec.checker_engine) is EngineKind.EXTERNAL
+        return self.context.start_record.settings.whole("external" if is_agent else "native", "max_turns")
 
     def _note_unusable(self, current: Round, issues: tuple[str, ...]) -> None:
         self._notebook.write(UnusableCheck(current.n, issues).as_note())
@@ -143,6 +162,10 @@ class Checker:
         return StepNotebook(self.context.log, NOTEBOOK)
 
 
+def _report(current: Round) -> str:
+    return current.attempted.last_text if current.attempted is not None else ""
+
+
 def verdict_in(reply: str) -> tuple[CheckerVerdict, str, str]:
     """Return verdict, summary and evidence of a reply. Raise `InvalidReply` with every reason why it is invalid."""
     found: Mapping[str, Any] = only_object_in(reply, ["verdict", "evidence"], prompts.FORM)
@@ -152,6 +175,7 @@ def verdict_in(reply: str) -> tuple[CheckerVerdict, str, str]:
     if verdict not in VERDICTS:
         issues.append(f"verdict must be one of {', '.join(VERDICTS)}, not {describe_value(word)}")
     texts = {key: _text(found.get(key)) for key in ("summary", "evidence")}
+    texts = {key: text if WORD.search(text) else "" for key, text in texts.items()}
     if not texts["evidence"] and verdict != "unproven":
         issues.append(f"evidence is missing or empty: say what shows that the work is {verdict or 'right or wrong'}")
     if issues:
@@ -160,4 +184,8 @@ def verdict_in(reply: str) -> tuple[CheckerVerdict, str, str]:
 
 
 def _text(value: object) -> str:
-    return cut(cleaned(value).strip(), LONGEST_TEXT) if isinstance(value, str) else ""
+    """Return a text, or a list of texts as lines; empty for anything else."""
+    lines = cast("list[object]", value) if isinstance(value, list) else [value]
+    if not all(isinstance(line, str) for line in lines):
+        return ""
+    return cut(cleaned("\n".join(cast("list[str]", lines))).strip(), LONGEST_TEXT)

@@ -23,7 +23,7 @@ DATA = (
 )
 DEFAULT_CHECKER = "Try to show that the work is wrong, incomplete or breaks something else."
 LONGEST_REPORT = 16_000
-"""Characters of a report that a checker reads."""
+"""Characters of a report that a checker and a person read."""
 FORM = '{"verdict": "confirmed" | "refuted" | "unproven", "evidence": "…", "summary": "…"}'
 
 REPORT = """\

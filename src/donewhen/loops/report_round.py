@@ -48,7 +48,7 @@ def _stop_of(context: RoundContext, step: LadderStep, current: Round) -> Stop:
     assert attempted is not None  # it was made a moment ago, or before
     match attempted.stop:
         case "done" | "claim":
-            return Stop("green")
+            return Stop("green") if attempted.last_text.strip() else Stop("model_failed", "the maker wrote no report")
         case "declines":
             return Stop("declined", attempted.problem, code=attempted.code or "")
         case "waits":

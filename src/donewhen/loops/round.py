@@ -7,6 +7,8 @@ action.
 
 from collections.abc import Container, Sequence
 
+import anyio
+
 from donewhen.events import Event, RoundStarted
 from donewhen.loops import prompts
 from donewhen.loops.checker import BudgetUsedUp, Checker
@@ -65,10 +67,15 @@ class LoopRound:
         if full := await self._store.too_many_open(parts.workplace, spec):
             return await self._ending.finish(RoundOutcome.SKIPPED, full)
         if facts.began is None:
+            inputs, minutes = None, facts.allowance.minutes
             try:
-                inputs = await read_inputs(parts.workplace, parts.start_record.base, spec)
+                with anyio.move_on_after(minutes * 60 if minutes else None):
+                    inputs = await read_inputs(parts.workplace, parts.start_record.base, spec)
             except InputFailed as error:
                 return await self._ending.finish(RoundOutcome.FAILED, str(error))
+            if inputs is None:
+                used_up = f"minutes: used {minutes:g} for the inputs, allowed {minutes:g}"
+                return await self._ending.finish(RoundOutcome.BUDGET, used_up)
             notebook.write(RoundBegan(self._store.recalled(spec.name), inputs).as_note())
         if has_nothing(spec, facts.inputs):
             return await self._ending.finish(RoundOutcome.SKIPPED, "nothing to do: the inputs are empty")

@@ -8,6 +8,7 @@ from donewhen.loops import limits
 from donewhen.loops.action import ActionReceipt
 from donewhen.loops.finding import occasion_key, problem_key
 from donewhen.loops.notes import NOTEBOOK, CheckerDone, InputOutput, LoopProposal, RoundBegan
+from donewhen.loops.prompts import LONGEST_REPORT
 from donewhen.loops.round_outcome import RoundOutcome
 from donewhen.loops.spec import LoopSpec
 from donewhen.model.prices import is_free
@@ -16,9 +17,6 @@ from donewhen.session.log.notes import LandingIntent
 from donewhen.session.log.state import Gate, SessionState, turns_of
 from donewhen.session.loop.budget import MAKER, Allowance
 from donewhen.session.person.gates import GateKind
-
-LONGEST_TEXT = 4000
-"""Characters of what an agent said that a report shows."""
 
 
 @dataclass(slots=True)
@@ -99,13 +97,21 @@ class RoundFacts:
         is_all_free = not has_agent and all(model and is_free(model) for model in models)
         return 0.0 if state.usd is None and is_all_free else state.usd
 
+    @property
+    def _gate_decision(self) -> str:
+        """Return what the gate of the loop decided; empty before it did."""
+        proposal = self.proposal
+        return "" if proposal is None else "proceed" if proposal.proceeds else "escalate"
+
     def finished(self, outcome: RoundOutcome, reason: str) -> RoundFinished:
         """Return the report of the round."""
         state, spec, checked = self.state, self.spec, self.checked
         attempted = [one.attempted for one in state.rounds if one.attempted is not None]
         maker = None
         if attempted:
-            text = self._maker_text()[:LONGEST_TEXT]
+            text = self._maker_text()
+            if more := len(text[LONGEST_REPORT:]):
+                text = f"{text[:LONGEST_REPORT]}… and {more:,} more characters"
             maker = {"status": attempted[-1].stop, "turns": turns_of(state, MAKER), "text": text}
         checker = None
         if checked is not None:
@@ -118,7 +124,7 @@ class RoundFacts:
             reason=reason,
             limit=limits.limit_name(reason) if outcome is RoundOutcome.BUDGET else "",
             level=spec.level.value,
-            decision=self.decision,
+            decision=self.decision or self._gate_decision,
             maker=maker,
             checker=checker,
             action=self.action.plain() if self.action is not None else None,

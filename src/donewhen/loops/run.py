@@ -50,9 +50,6 @@ from donewhen.storage.owner import Owned
 from donewhen.workspace.sandbox.level import Level
 from donewhen.workspace.state_dir import state_root
 
-SOURCE = "the loop"
-"""Where the settings of a round come from."""
-
 
 @frozen
 class RoundResult:
@@ -102,11 +99,15 @@ async def _run(
 ) -> RoundResult:
     repo = repo_key(workplace.repo.root)
     rounds = RoundStore(store, repo, LoopMemory(workplace.settings, repo), partial(is_waiting, archive))
-    if line := await _review(loop, workplace, archive, store):
+    with _naming(loop):
+        line = await _review(loop, workplace, archive, store)
+    if line:
         watch.say(f"note: {line}")
     loop = _at_its_level(loop, store.state(repo, loop.spec.name), workplace, watch)
     spec = loop.spec
-    workplace = replace(workplace, settings=_settings(workplace.settings, spec))
+    with _naming(loop):
+        workplace = replace(workplace, settings=_settings(workplace.settings, spec))
+        contract = contract_file.contract_in(workplace.settings)
     record = LoopRecord(
         loop=spec.name,
         occurrence=claim.key if claim is not None else MANUAL,
@@ -118,8 +119,9 @@ async def _run(
         limits={},
         dry_run=dry_run,
     )
-    _require_possible(workplace, spec)
-    await crew.require_possible(workplace, spec.intent, archive, record)
+    with _naming(loop):
+        _require_possible(workplace, spec)
+        await crew.require_possible(workplace, spec.intent, archive, record)
     if dry_run and any(one.loop == spec.name for one in store.interrupted(repo)):
         raise BadInput(f"loop '{spec.name}': an interrupted round must end first; run it without --dry-run")
     if not dry_run:
@@ -133,7 +135,7 @@ async def _run(
         repo=str(workplace.repo.root),
         base=workplace.repo.head,
         parent=workplace.repo.head,
-        contract=contract_file.contract_in(workplace.settings),
+        contract=contract,
         settings=workplace.settings,
         max_iterations=0,
         may_ask=False,
@@ -154,6 +156,21 @@ async def _run(
         store.finish(claim, round_end(finished), _now())
     await retention.forget_old(workplace, archive)
     return RoundResult(claim.session, finished, result.outcome is Outcome.CANCELLED, printed)
+
+
+@contextlib.contextmanager
+def _naming(loop: StatedLoop) -> Generator[None]:
+    """Name the file and the loop in front of a message about something that it states."""
+    try:
+        yield
+    except BadInput as error:
+        about = "" if str(error).startswith("loop '") else f"{_source(loop.spec)}: "
+        raise BadInput(f"{loop.file}: {about}{error}") from error
+
+
+def _source(spec: LoopSpec) -> str:
+    """Return where the settings of a round come from."""
+    return f"loop '{spec.name}'"
 
 
 def _at_its_level(loop: StatedLoop, state: LoopState, workplace: Workplace, watch: SessionWatcher) -> StatedLoop:
@@ -339,11 +356,11 @@ def _settings(settings: Settings, spec: LoopSpec) -> Settings:
         ("contract", "allow_green", True),
         *([("model", "use", spec.model)] if spec.model else []),
     ):
-        settings = settings.with_value(table, key, value, SOURCE)
+        settings = settings.with_value(table, key, value, _source(spec))
     if spec.budget.turns:
         for table in ("native", "external"):
             most = min(settings.whole(table, "max_turns"), spec.budget.turns)
-            settings = settings.with_value(table, "max_turns", most, SOURCE)
+            settings = settings.with_value(table, "max_turns", most, _source(spec))
     return crew.absolute_model_paths(settings)
 
 
@@ -354,9 +371,6 @@ def _contract(settings: Settings, spec: LoopSpec) -> Contract:
     for name in spec.checks:
         if name not in known:
             raise BadInput(f"loop '{spec.name}': 'checks' names '{name}'; there are: {', '.join(known) or 'none'}")
-    for check in spec.own_checks:
-        if check.name in spec.checks:
-            raise BadInput(f"loop '{spec.name}': the check '{check.name}' is stated twice")
     named = (*(known[name] for name in spec.checks), *spec.own_checks)
     if not named and not spec.only_reads:
         named = stated.checks

@@ -27,6 +27,7 @@ WEEKLY = re.compile(r"weekly[ \t]+([a-z]+)[ \t]+([01]?\d|2[0-3]):([0-5]\d)")
 EVERY = re.compile(r"every[ \t]+(\d{1,6})[ \t]*([smhd])")
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
+LONGEST_EVERY_SECS = 3650 * 86400
 FIELDS = 5
 LONGEST_SCHEDULE = 200
 GRAMMAR = '"*/10 * * * *" (cron), "daily 09:00", "weekly mon 09:00" or "every 6h"'
@@ -83,7 +84,7 @@ def parse_schedule(text: str, zone: datetime.tzinfo, key: str = "schedule") -> S
         return Schedule(text, zone, f"{int(found[2])} {int(found[1])} * * *")
     if (found := WEEKLY.fullmatch(plain)) and found[1] in DAY_NUMBERS:
         return Schedule(text, zone, f"{int(found[3])} {int(found[2])} * * {DAY_NUMBERS[found[1]]}")
-    if (found := EVERY.fullmatch(plain)) and int(found[1]):
+    if (found := EVERY.fullmatch(plain)) and 0 < int(found[1]) * SECONDS[found[2]] <= LONGEST_EVERY_SECS:
         return Schedule(text, zone, every_secs=int(found[1]) * SECONDS[found[2]])
     if len(plain.split()) == FIELDS and _is_cron(plain):
         return Schedule(text, zone, plain)

@@ -22,6 +22,7 @@ from donewhen.session.settings import schema
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 """It is part of branch names and files."""
 COMMAND, RULES, FILE, WEBHOOK = "command:", "rules:", "file:", "webhook:"
+LONGEST_WAIT_DAYS = 3650
 TRIGGERS = ("commit:", "file:", "check-red:")
 
 
@@ -165,6 +166,9 @@ def spec_of(entry: Mapping[str, Any], at: str) -> LoopSpec:
     level, action = LoopLevel(given["level"]), _action(given["action"], f"{at}action")
     allow = tuple(_allowed(kind, f"{at}allow") for kind in given["allow"])
     own_checks = tuple(_check(number, one, at) for number, one in enumerate(given["check"]))
+    _require_different(given["checks"], [one.name for one in own_checks], at)
+    if given["expires_days"] > LONGEST_WAIT_DAYS:
+        raise BadInput(f"'{at}expires_days' must be at most {LONGEST_WAIT_DAYS}, not {given['expires_days']:g}")
     for key in ("engine", "checker_engine"):
         _require_engine(given[key], f"{at}{key}")
     for pattern in given["never"]:
@@ -268,6 +272,17 @@ def _check(number: int, entry: Mapping[str, Any], at: str) -> Check:
     except BadInput as error:
         raise BadInput(str(error).replace("'check[0]", f"'{at}check[{number}]", 1)) from error
     return check
+
+
+def _require_different(named: list[str], own: list[str], at: str) -> None:
+    """Raise BadInput for a check that is named or stated twice."""
+    known: set[str] = set()
+    places = [f"{at}checks", *(f"{at}check[{number}].name" for number in range(len(own)))]
+    for place, names in zip(places, [named, *([name] for name in own)], strict=True):
+        for name in names:
+            if name in known:
+                raise BadInput(f"'{place}' repeats {shortened(name)!r}; a check is stated once")
+            known.add(name)
 
 
 def _require_known(given: list[str], known: tuple[str, ...], key: str) -> None:

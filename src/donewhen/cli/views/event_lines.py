@@ -174,7 +174,8 @@ def _hint_line(event: events.HintRecalled) -> str:
 
 
 def _loop_round_line(event: events.RoundFinished) -> str:
-    then = f"; {event.decision}" if event.decision else ""
+    by_person = event.decision not in ("", "proceed", "escalate")
+    then = f"; {event.decision}" if by_person else ""
     return f"loop {event.loop}: round ended as {event.outcome}{then}"
 
 
