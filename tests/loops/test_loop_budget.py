@@ -19,6 +19,7 @@ from donewhen.workspace.state_dir import state_root
 from runs.agents import claude
 from wire_server import Answer, SaidCall, Says, serving
 
+YESTERDAY = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
 READ: Step = {"tool": {"name": "read_file", "input": {"path": "calc.py"}}}
 REPORT: Step = {"text": "calc.py:2 subtracts."}
 CHECKS_BETWEEN_AGENTS = """\
@@ -140,7 +141,7 @@ PLAN = {
     "spec_markdown": "add() adds",
     "items": [{"description": "fix the sign", "files": ["calc.py"], "outcome": "it adds", "verify": ["sh check.sh"]}],
 }
-PASS = {
+PASS: dict[str, Any] = {
     "verdict": "pass",
     "summary": "right",
     "high_severity_findings": 0,
@@ -253,23 +254,57 @@ def test_a_spent_budget_is_delivered_pauses_the_loop_and_waits_in_the_inbox(tmp_
     assert scene("loop", "resume", "looker").code == 0 and scene("inbox", "--json").out == ""
 
 
+def earlier_round(scene: LoopScene, loop: str, at: datetime.datetime, key: str = "earlier", **used: Any) -> None:
+    """Record that a loop had a round at some time, and what it used."""
+    with contextlib.closing(LoopStore(state_root(os.environ))) as store:
+        claim = store.claim(str(scene.root), loop, key, f"s-{key}", "schedule", at, at)
+        assert isinstance(claim, Claim)
+        store.finish(claim, RoundEnd(outcome="reported", **used), at)
+
+
 def test_a_day_forgets_the_rounds_before_midnight_and_a_lifetime_does_not(tmp_path: Path) -> None:
     scene = LoopScene.made(
         tmp_path, looker(tokens_per_day=250, usd_per_day=2), loop("old", level="report", budget={"usd_lifetime": 2})
     )
     scene.script([using(REPORT, 10)], [opinion()])
-    yesterday = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
-    with contextlib.closing(LoopStore(state_root(os.environ))) as store:
-        for name in ("looker", "old"):
-            for key, usd in (("known", 3.0), ("unknown", None)):
-                claim = store.claim(str(scene.root), name, key, f"s-{key}", "schedule", yesterday, yesterday)
-                assert isinstance(claim, Claim)
-                end = RoundEnd(outcome="reported", input_tokens=400, usd=usd)
-                store.finish(claim, end, yesterday)
+    for name in ("looker", "old"):
+        earlier_round(scene, name, YESTERDAY, "known", input_tokens=400, usd=3.0)
+        earlier_round(scene, name, YESTERDAY, "unknown", input_tokens=400)
     assert scene.run("looker")[1]["outcome"] == "reported"
     code, finished, events = scene.run("old")
     assert (code, finished["limit"], models(events)) == (5, "money", [])
     assert finished["reason"] == "usd: used 3.0000 in all rounds, allowed 2"
+
+
+@pytest.mark.parametrize(
+    ("limit", "at", "words"),
+    [
+        ("usd_per_day", datetime.datetime.now(datetime.UTC), "usd: used 0.0125 today, allowed 0.01"),
+        ("usd_lifetime", YESTERDAY, "usd: used 0.0125 in all rounds, allowed 0.01"),
+    ],
+)
+def test_money_of_a_day_and_of_all_rounds_bounds_the_next_round(
+    tmp_path: Path, limit: str, at: datetime.datetime, words: str
+) -> None:
+    scene = LoopScene.made(tmp_path, looker(**{limit: 0.01}))
+    earlier_round(scene, "looker", at, usd=0.008)
+    with serving(said("Wrong.", input=1000, output=100)) as server:  # it costs 0.0045 dollars
+        on_wire(scene, server)
+        code, finished, events = scene.run("looker")
+        assert (code, finished["limit"], finished["reason"]) == (5, "money", "usd: used 0.0045, allowed 0.002")
+        assert models(events) == ["maker"]
+        code, finished, events = scene.run("looker")
+    assert (code, finished["reason"], models(events)) == (5, words, [])
+
+
+def test_tokens_of_all_rounds_bound_the_next_round(tmp_path: Path) -> None:
+    scene = LoopScene.made(tmp_path, looker(tokens=0, tokens_lifetime=250))
+    earlier_round(scene, "looker", YESTERDAY, input_tokens=200)
+    scene.script([using(REPORT, 100)], [opinion()])
+    code, finished, events = scene.run("looker")
+    assert (code, finished["reason"], models(events)) == (5, "tokens: used 100, allowed 50", ["maker"])
+    code, finished, events = scene.run("looker")
+    assert (code, finished["reason"], models(events)) == (5, "tokens: used 300 in all rounds, allowed 250", [])
 
 
 def test_an_agent_goes_beyond_a_limit_by_at_most_one_invocation(tmp_path: Path) -> None:
