@@ -57,6 +57,14 @@ def test_an_approved_round_opens_one_draft_pull_request_with_exactly_the_judged_
     assert pulls(server) == [number] and server.count("pulls/create") == 1
 
 
+def test_the_name_of_a_loop_may_have_dashes_that_an_html_comment_may_not(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop("fix--it", action="open-pr"))
+    scene.run("fix--it")
+    assert scene("approve", scene.session()).code == 0
+    code, finished, _ = scene.run("fix--it")
+    assert (code, finished["reason"]) == (0, "1 of 1 open already: pull request #1")
+
+
 def test_an_open_request_keeps_the_loop_from_opening_another(server: ForgeServer, tmp_path: Path) -> None:
     scene = scene_on(server, tmp_path, loop(action="open-pr"))
     scene.run()

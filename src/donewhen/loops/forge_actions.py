@@ -94,17 +94,16 @@ async def _open_pull(context: ActionContext, forge: Forge, place: ForgePlace, to
     plan = context.plan
     if spec.signoff:
         plan = replace(plan, signed_off_by=identity(parts.workplace.repo, "committer"))
+    new = NewPullRequest(
+        title=landing.subject_line(context.finished.intent),
+        body=marked_text(_body(context), _marker(context)),
+        branch=branch,
+        base=context.onto,
+        draft=spec.draft,
+    )
     commit = landing.commit_of(parts.workplace, plan)
     await push_branch(parts.workplace.store, place, token, commit, branch)
-    pull = await forge.open_pull(
-        NewPullRequest(
-            title=landing.subject_line(context.finished.intent),
-            body=marked_text(_body(context), _marker(context)),
-            branch=branch,
-            base=context.onto,
-            draft=spec.draft,
-        )
-    )
+    pull = await forge.open_pull(new)
     if not pull.is_open and not pull.is_merged:
         raise ActionFailed(f"the pull request #{pull.number} of {place.repository} was closed; it is not opened again")
     await landing.remove_landed_branch(parts.workplace, context.session)  # an escalation may have made one
