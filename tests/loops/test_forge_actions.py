@@ -9,7 +9,7 @@ import pytest
 from loop_scene import LOOK, LoopScene, loop, opinion
 
 from donewhen.loops.forge.marker import Marker
-from forge_server import ME, ForgeServer, running_forge
+from forge_server import ME, ForgeServer, Received, running_forge
 from forge_server.faults import Answers, Drops
 from repositories import commit, git, write
 
@@ -31,6 +31,10 @@ def scene_on(server: ForgeServer, place: Path, *loops: str) -> LoopScene:
     git(scene.root, "remote", "add", "origin", server.git_url)
     git(server.bare, "fetch", "--quiet", str(scene.root), "+HEAD:refs/heads/main")
     return scene
+
+
+def branches(server: ForgeServer) -> list[str]:
+    return git(server.bare, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
 
 
 def pulls(server: ForgeServer) -> list[int]:
@@ -136,6 +140,61 @@ def test_a_refused_token_fails_and_the_approval_can_be_tried_again(server: Forge
     again = scene("resume", session)
     assert again.code == 0, again.err
     assert len(pulls(server)) == 1
+
+
+def test_a_refused_request_leaves_no_branch_and_its_work_is_not_made_again(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop("alone", **ALONE))
+    server.fail("pulls/create", Answers(422, "Draft pull requests are not supported in this repository."))
+    code, finished, _ = scene.run("alone")
+    session = scene.session()
+    assert (code, finished["outcome"], branches(server)) == (4, "failed", ["main"])
+    for words in ("set draft = false", "was removed from octo/widgets again", f"the work is on donewhen/{session}"):
+        assert words in finished["reason"]
+    assert finished["reason"].endswith(f"try again: donewhen resume {session}")
+    _, skipped, events = scene.run("alone")
+    assert skipped["reason"] == f"1 of 1 open already: merge or remove donewhen/{session}"
+    assert not [one for one in events if one["type"] == "model_turn"]
+    assert scene("resume", session).code == 0
+    assert (len(pulls(server)), branches(server)) == (1, [f"donewhen/{session}", "main"])
+
+
+def test_a_branch_that_somebody_else_pushed_to_stays_after_a_refused_request(
+    server: ForgeServer, tmp_path: Path
+) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    scene.run()
+    branch, theirs = f"donewhen/{scene.session()}", list[str]()
+
+    def push(received: Received) -> None:
+        if received.operation == "pulls/create":
+            theirs.append(server.push(branch, {"theirs.txt": "x\n"}))
+
+    server.on_request = push
+    server.fail("pulls/create", Answers(403, "Resource not accessible by personal access token"))
+    answer = scene("approve", scene.session())
+    assert answer.code == 4 and f"the branch {branch} stays in octo/widgets" in answer.out
+    assert server.world.commit_of(branch) == theirs[0]
+
+
+def test_a_request_without_an_answer_keeps_its_branch(server: ForgeServer, tmp_path: Path) -> None:
+    """It may be there: only a refusal is certain."""
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    scene.run()
+    server.fail("pulls/create", Answers(429, "slow down", {"Retry-After": "3600"}))
+    assert scene("approve", scene.session()).code == 4
+    assert branches(server) == [f"donewhen/{scene.session()}", "main"]
+
+
+@pytest.mark.parametrize("action", ["open-pr", "apply-patch"])
+def test_without_a_branch_to_act_on_nothing_is_started(server: ForgeServer, tmp_path: Path, action: str) -> None:
+    scene = scene_on(server, tmp_path, loop(action=action))
+    git(scene.root, "checkout", "--quiet", "--detach")
+    answer = scene("loop", "run", "fixer")
+    assert (answer.code, answer.one_line) == (
+        2,
+        f"donewhen: loop 'fixer': {action} needs a branch, and none is checked out",
+    )
+    assert scene("list", "--json").out == ""
 
 
 def test_a_lost_answer_makes_no_second_request(server: ForgeServer, tmp_path: Path) -> None:

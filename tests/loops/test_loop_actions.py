@@ -96,7 +96,8 @@ def test_a_command_that_fails_is_a_failed_round_whose_work_is_kept(tmp_path: Pat
     )
     code, finished, _ = scene.run("runner")
     branch = f"donewhen/{scene.session()}"
-    reason = f"command failed: 'echo no way; false' exited with 1: no way; the work is on {branch}"
+    kept = f"the work is on {branch}; try again: donewhen resume {scene.session()}"
+    reason = f"command failed: 'echo no way; false' exited with 1: no way; {kept}"
     assert (code, finished["outcome"], finished["reason"]) == (4, "failed", reason)
     assert f"reason: {reason}" in report.read_text() and branch in scene.branches()
     assert git(scene.root, "show", f"{branch}:calc.py") == FIXED.strip()
@@ -117,20 +118,11 @@ def test_a_checkout_that_cannot_take_the_work_keeps_what_it_has(tmp_path: Path) 
     (scene.root / "calc.py").write_text("# mine\n")
     dirty = scene("approve", session)
     assert dirty.code == 4 and "the checkout has uncommitted changes: calc.py; the work is on donewhen/" in dirty.out
+    assert f"try again: donewhen resume {session}" in dirty.out
     assert (scene.root / "calc.py").read_text() == "# mine\n" and f"donewhen/{session}" in scene.branches()
     git(scene.root, "checkout", "--quiet", "calc.py")
     assert scene("resume", session).code == 0
     assert (scene.root / "calc.py").read_text() == FIXED and scene.branches() == ["main"]
-
-
-def test_work_that_began_without_a_branch_is_kept_on_its_own(tmp_path: Path) -> None:
-    scene = LoopScene.made(tmp_path, loop(action="apply-patch"))
-    git(scene.root, "checkout", "--quiet", "--detach")
-    scene.run()
-    session = scene.session()
-    failed = scene("approve", session)
-    assert failed.code == 4 and "apply-patch failed: no branch was checked out; the work is on donewhen/" in failed.out
-    assert f"donewhen/{session}" in scene.branches()
 
 
 def test_what_agents_wrote_is_never_a_part_of_a_shell_line(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from donewhen.workspace.process.command import Command
 
 COMMAND_SECS = 1800.0
 ON_FORGE = (ActionKind.OPEN_PR, ActionKind.COMMENT)
+ON_BRANCH = (ActionKind.OPEN_PR, ActionKind.APPLY_PATCH)
+"""Actions for the branch that is checked out."""
 
 
 def may_repeat(kind: ActionKind) -> bool:

@@ -12,7 +12,7 @@ from donewhen.loops.action import ActionContext, ActionFailed, ActionReceipt
 from donewhen.loops.comments import WantedComment, comments_in, harmless
 from donewhen.loops.forge.access import Token
 from donewhen.loops.forge.connect import open_forge, place_of, token_for
-from donewhen.loops.forge.forge import Forge, NewPullRequest
+from donewhen.loops.forge.forge import Forge, ForgeFailed, Later, NewPullRequest
 from donewhen.loops.forge.marker import Marker, marked_text
 from donewhen.loops.forge.remote import ForgePlace
 from donewhen.loops.loop_records import FindingStatus
@@ -25,6 +25,7 @@ from donewhen.workspace.git.landing.commits import identity
 MOST_OPEN_IN_REPOSITORY = 3
 """Open pull requests of all loops of a repository."""
 NO_FINDING = "none"
+DRAFTS = "; set draft = false in the loop, and remove the branch of this work to let the loop begin again"
 
 
 def require_possible(workplace: Workplace, spec: LoopSpec) -> None:
@@ -86,7 +87,7 @@ async def status_now(workplace: Workplace, session: str) -> FindingStatus:
 
 
 async def _open_pull(context: ActionContext, forge: Forge, place: ForgePlace, token: Token) -> ActionReceipt:
-    from donewhen.loops.forge.push import push_branch  # loaded on use: a comment pushes nothing
+    from donewhen.loops.forge.push import Pushed, push_branch  # loaded on use: a comment pushes nothing
 
     parts, spec, branch = context.parts, context.spec, landing.branch_name(context.session)
     if not context.onto:
@@ -102,8 +103,14 @@ async def _open_pull(context: ActionContext, forge: Forge, place: ForgePlace, to
         draft=spec.draft,
     )
     commit = landing.commit_of(parts.workplace, plan)
-    await push_branch(parts.workplace.store, place, token, commit, branch)
-    pull = await forge.open_pull(new)
+    pushed = await push_branch(parts.workplace.store, place, token, commit, branch)
+    try:
+        pull = await forge.open_pull(new)
+    except ForgeFailed as error:
+        remedy = DRAFTS if spec.draft and error.status == 422 and "draft" in str(error).lower() else ""
+        is_refused = not isinstance(error, Later) and 400 <= error.status < 500
+        undone = await _undo(context, forge, place, token, commit) if is_refused and pushed is Pushed.CREATED else ""
+        raise ActionFailed(f"{error}{remedy}{undone}") from error
     if not pull.is_open and not pull.is_merged:
         raise ActionFailed(f"the pull request #{pull.number} of {place.repository} was closed; it is not opened again")
     await landing.remove_landed_branch(parts.workplace, context.session)  # an escalation may have made one
@@ -115,6 +122,20 @@ async def _open_pull(context: ActionContext, forge: Forge, place: ForgePlace, to
         url=pull.url,
         number=pull.number,
     )
+
+
+async def _undo(context: ActionContext, forge: Forge, place: ForgePlace, token: Token, commit: str) -> str:
+    """Remove the branch that was pushed for a request which the forge refuses. Return what became of it."""
+    from donewhen.loops.forge.push import remove_branch
+
+    branch = landing.branch_name(context.session)
+    try:
+        if (pull := await forge.newest_pull(branch)) is not None:
+            return f"; pull request #{pull.number} has the branch {branch} already"
+        await remove_branch(context.parts.workplace.store, place, token, commit, branch)
+    except ForgeFailed as error:
+        return f"; the branch {branch} stays in {place.repository}: {error}"
+    return f"; the branch {branch} was removed from {place.repository} again"
 
 
 async def _comment(context: ActionContext, forge: Forge, place: ForgePlace) -> ActionReceipt:

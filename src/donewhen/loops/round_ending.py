@@ -175,7 +175,11 @@ class RoundEnding:
                 with contextlib.suppress(DonewhenError):  # a person may have changed the branch
                     kept = await self._keep_work()
                 where = f"; the work is on {kept.branch}" if kept is not None else ""
-                return await self.finish(RoundOutcome.FAILED, f"{spec.action.kind.value} failed: {error}{where}")
+                session = self.parts.start_record.session
+                failure = f"{spec.action.kind.value} failed: {error}{where}; try again: donewhen resume {session}"
+                if await self._has_change():  # it waits to be tried again, and is not made again
+                    self.store.opened(spec.name, self._keys, session, failure)
+                return await self.finish(RoundOutcome.FAILED, failure)
             self._notebook.write(ActionDone(receipt.plain()).as_note())
             done = ActionDone.all_in(self._notebook.notes())
         facts.action = ActionReceipt.load(done[-1].receipt)

@@ -16,7 +16,7 @@ from donewhen.errors import BadInput, DonewhenError, MachineryBroke
 from donewhen.events import RoundFinished
 from donewhen.judge.contract import Contract
 from donewhen.loops import gate, limits, report
-from donewhen.loops.actions import ON_FORGE
+from donewhen.loops.actions import ON_BRANCH, ON_FORGE
 from donewhen.loops.autonomy import asking, in_force
 from donewhen.loops.inbox import overdue_rounds
 from donewhen.loops.levels import review
@@ -390,6 +390,8 @@ def _require_possible(workplace: Workplace, spec: LoopSpec) -> None:
         raise BadInput(f"loop '{spec.name}': the level unattended needs isolation, and there is none")
     if spec.gate.kind is LoopGateKind.RULES:
         gate.read_rules(workplace.repo.root, spec.gate.argument)
+    if spec.action.kind in ON_BRANCH and spec.level is not LoopLevel.REPORT and not workplace.repo.branch:
+        raise BadInput(f"loop '{spec.name}': {spec.action.kind.value} needs a branch, and none is checked out")
     acts_on_forge = spec.action.kind in ON_FORGE and spec.level is not LoopLevel.REPORT
     if acts_on_forge or any(one.read in READ_FROM_FORGE for one in spec.inputs):
         from donewhen.loops import forge_actions  # loaded on use: most loops need no forge

@@ -10,7 +10,7 @@ import pytest
 
 from donewhen.loops.forge.access import Patience, Token
 from donewhen.loops.forge.forge import ForgeFailed, Later
-from donewhen.loops.forge.push import BranchTaken, Pushed, push_branch
+from donewhen.loops.forge.push import BranchTaken, Pushed, push_branch, remove_branch
 from donewhen.loops.forge.remote import ForgePlace, Remote, forge_place
 from donewhen.workspace.git.store import Store
 from forge_server import Answers, Drops, ForgeServer, Hangs, Received
@@ -87,6 +87,20 @@ async def test_control_a_plain_push_moves_a_branch_that_appeared(server: ForgeSe
         git(server.bare, "update-ref", "refs/heads/work", "refs/heads/main")
         git(tmp_path / "clone", "push", "--quiet", str(server.bare), f"{made}:refs/heads/work")
     assert server.world.commit_of("work") == made
+
+
+async def test_a_branch_is_removed_only_while_it_holds_our_commit(
+    server: ForgeServer, place: ForgePlace, token: Token, tmp_path: Path
+) -> None:
+    async with working(server, tmp_path) as (store, made):
+        await push_branch(store, place, token, made, "work", QUICK)
+        theirs = server.push("work", {"more.py": "2\n"})
+        with pytest.raises(ForgeFailed, match="stale info"):
+            await remove_branch(store, place, token, made, "work")
+        assert server.world.commit_of("work") == theirs
+        await push_branch(store, place, token, made, "other", QUICK)
+        await remove_branch(store, place, token, made, "other")
+    assert server.world.commit_of("other") == ""
 
 
 async def test_two_pushes_of_different_commits_at_once_leave_one(

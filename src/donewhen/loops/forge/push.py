@@ -14,7 +14,13 @@ from donewhen.loops.forge.access import NORMAL, Patience, Token
 from donewhen.loops.forge.forge import ForgeFailed, Later
 from donewhen.loops.forge.remote import ForgePlace
 from donewhen.printable import one_line, shortened
-from donewhen.workspace.git.push import GitFailed, PushTarget, push_new_branch, remote_commit
+from donewhen.workspace.git.push import (
+    GitFailed,
+    PushTarget,
+    push_new_branch,
+    remote_commit,
+    remove_pushed_branch,
+)
 from donewhen.workspace.git.store import Store
 
 USER = "x-access-token"
@@ -39,8 +45,7 @@ async def push_branch(
     store: Store, place: ForgePlace, token: Token, commit: str, branch: str, patience: Patience = NORMAL
 ) -> Pushed:
     """Bring a commit of the store to a branch of the forge. A repeated call has one effect."""
-    secret = base64.b64encode(f"{USER}:{token.secret}".encode()).decode()
-    target = PushTarget(place.git_url, f"Authorization: Basic {secret}")
+    target = _target(place, token)
     wait = patience.first_wait_secs
     for attempt in range(1, patience.tries + 1):
         try:
@@ -52,7 +57,7 @@ async def push_branch(
             await push_new_branch(store, target, commit, branch)
             return Pushed.CREATED
         except GitFailed as error:
-            said = token.hide(error.stderr.replace(secret, "[token]"))
+            said = _said(error, token)
             _raise_refusal(said, place)
             if REJECTED in said and attempt > 1:  # after the first time the branch is read again: it may be taken now
                 raise ForgeFailed(f"{place.repository} does not accept the branch {branch}: {_line(said)}") from error
@@ -61,6 +66,26 @@ async def push_branch(
         await anyio.sleep(wait)
         wait *= 2
     raise AssertionError("the last attempt returns or raises")
+
+
+async def remove_branch(store: Store, place: ForgePlace, token: Token, commit: str, branch: str) -> None:
+    """Remove a branch that we created. One that is not at our commit any more stays: raise ForgeFailed."""
+    try:
+        await remove_pushed_branch(store, _target(place, token), commit, branch)
+    except GitFailed as error:
+        raise ForgeFailed(_line(_said(error, token))) from error
+
+
+def _target(place: ForgePlace, token: Token) -> PushTarget:
+    return PushTarget(place.git_url, f"Authorization: Basic {_basic(token)}")
+
+
+def _basic(token: Token) -> str:
+    return base64.b64encode(f"{USER}:{token.secret}".encode()).decode()
+
+
+def _said(error: GitFailed, token: Token) -> str:
+    return token.hide(error.stderr.replace(_basic(token), "[token]"))
 
 
 def _raise_refusal(said: str, place: ForgePlace) -> None:
@@ -78,5 +103,5 @@ def _raise_refusal(said: str, place: ForgePlace) -> None:
 
 def _line(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    grave = [line for line in lines if REJECTED in line or line.startswith(("fatal:", "error:"))]
+    grave = [line for line in lines if "rejected]" in line or line.startswith(("fatal:", "error:"))]
     return shortened(one_line([*grave, *lines, "no reason given"][0]), LONGEST_MESSAGE)

@@ -1,4 +1,5 @@
 """Pushes one commit from our store to a new branch of a server, over http with an authorisation header. Never forces.
+It can remove that branch again while it holds exactly that commit.
 
 The header is in the environment of this one git command only: not among its arguments, not in a file. Git gets no
 configuration, helper, hook or prompt of the user (`run_git`). It follows no redirect, so that no other server gets the
@@ -39,13 +40,26 @@ async def remote_commit(store: Store, target: PushTarget, branch: str) -> str:
 
 async def push_new_branch(store: Store, target: PushTarget, commit: str, branch: str) -> None:
     """Create a branch on the server. Raise GitFailed if it is there already, whatever it contains."""
+    # The lease is on "there is no such branch": the server itself compares, so that no other push can come between.
+    await _push(store, target, branch, was="", becomes=_sound(commit))
+
+
+async def remove_pushed_branch(store: Store, target: PushTarget, commit: str, branch: str) -> None:
+    """Remove a branch from the server. Raise GitFailed if it is not there or holds another commit."""
+    await _push(store, target, branch, was=_sound(commit), becomes="")
+
+
+async def _push(store: Store, target: PushTarget, branch: str, was: str, becomes: str) -> None:
+    name = f"refs/heads/{branch}"
+    options = ("--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
+    lease = f"--force-with-lease={name}:{was}"
+    await _run(store, target, "push", *options, lease, "--", target.url, f"{becomes}:{name}")
+
+
+def _sound(commit: str) -> str:
     if not COMMIT.fullmatch(commit):
         raise ValueError(f"{commit!r} is not the id of a commit")
-    name = f"refs/heads/{branch}"
-    # The lease is on "there is no such branch": the server itself compares, so that no other push can come between.
-    options = ("--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
-    lease = f"--force-with-lease={name}:"
-    await _run(store, target, "push", *options, lease, "--", target.url, f"{commit}:{name}")
+    return commit
 
 
 async def _run(store: Store, target: PushTarget, *arguments: str) -> bytes:
@@ -70,4 +84,4 @@ def _network(target: PushTarget) -> Mapping[str, str]:
     return {**given, "GIT_ALLOW_PROTOCOL": urlsplit(target.url).scheme}
 
 
-__all__ = ["GitFailed", "PushTarget", "push_new_branch", "remote_commit"]
+__all__ = ["GitFailed", "PushTarget", "push_new_branch", "remote_commit", "remove_pushed_branch"]
