@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,63 @@ def test_three_requests_of_other_loops_are_enough_for_a_repository(server: Forge
     assert (code, finished["outcome"]) == (0, "skipped")
     assert finished["reason"].startswith("3 of 3 pull requests of all loops are open in ")
     assert not [one for one in events if one["type"] == "model_turn"]
+
+
+def test_approvals_at_the_same_time_open_no_more_requests_than_allowed(server: ForgeServer, tmp_path: Path) -> None:
+    """Those beyond three wait on: their approval is not used up."""
+    names = ["a", "b", "c", "d", "e"]
+    scene = scene_on(server, tmp_path, *[loop(name, action="open-pr") for name in names])
+    sessions: list[str] = []
+    for name in names:
+        scene.run(name)
+        sessions.append(scene.session())
+    with ThreadPoolExecutor(len(names)) as pool:
+        answers = list(pool.map(partial(scene, "approve"), sessions))
+    assert sorted(one.code for one in answers) == [0, 0, 0, 3, 3]
+    assert len(pulls(server)) == 3 and len(branches(server)) == 4
+    waits = scene.inbox()
+    full = "approved, but not carried out: 3 of 3 pull requests of all loops are open in octo/widgets"
+    assert [full in one["reason"] for one in waits] == [True, True]
+    server.merge(pulls(server)[0])
+    assert scene("approve", waits[0]["session"]).code == 0
+
+
+def test_an_approval_without_the_token_or_the_forge_is_not_used_up(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    scene.run()
+    session, token = scene.session(), scene.env.pop("FORGE_TOKEN")
+    assert scene("approve", session).code == 3
+    assert "approved, but not carried out: the variable FORGE_TOKEN is not set" in scene.inbox()[0]["reason"]
+    scene.env["FORGE_TOKEN"] = token
+    git(scene.root, "remote", "rename", "origin", "upstream")
+    git(scene.root, "remote", "add", "mirror", str(server.bare))
+    assert scene("approve", session).code == 3
+    assert "the repository has several remotes" in scene.inbox()[0]["reason"]
+    git(scene.root, "remote", "rename", "upstream", "origin")
+    server.fail("pulls/list", Answers(403, "Resource not accessible by personal access token"))
+    assert scene("approve", session).code == 3
+    assert "has no right to do this in octo/widgets" in scene.inbox()[0]["reason"]
+    assert scene("approve", session).code == 0
+    assert (len(pulls(server)), scene.inbox()) == (1, [])
+
+
+def test_work_that_may_proceed_waits_for_a_person_if_other_requests_were_opened_meanwhile(
+    server: ForgeServer, tmp_path: Path
+) -> None:
+    scene = scene_on(server, tmp_path, loop("alone", **ALONE))
+    lists: list[str] = []
+
+    def open_others(received: Received) -> None:
+        lists.extend([received.operation] if received.operation == "pulls/list" else [])
+        if received.operation == "pulls/list" and len(lists) == 2:  # the first is before the work
+            for number in range(3):
+                server.pull(f"work{number}", body=str(Marker(f"other{number}", "s", "f")), author=ME)
+
+    server.on_request = open_others
+    code, finished, _ = scene.run("alone")
+    assert (code, finished["outcome"]) == (3, "escalated")
+    assert finished["reason"].startswith("not carried out: 3 of 3 pull requests")
+    assert branches(server) == ["main"]
 
 
 def test_a_request_that_a_person_closed_is_a_no_and_is_not_opened_again(server: ForgeServer, tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ They run in this process, which holds the tokens of the user: never in a sandbox
 wrote reaches an action as data only: in files, as arguments and on stdin, never as a part of a shell line.
 """
 
+import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,18 @@ async def describe(context: ActionContext) -> str:
             from donewhen.loops import forge_actions  # loaded on use: other actions need no forge
 
             return await forge_actions.describe(context)
+
+
+@contextlib.asynccontextmanager
+async def admission(context: ActionContext) -> AsyncGenerator[str]:
+    """Provide why the action cannot begin now; empty if it can, while the block lasts."""
+    if context.spec.action.kind not in ON_FORGE:
+        yield ""
+        return
+    from donewhen.loops import forge_actions
+
+    async with forge_actions.admission(context) as obstacle:
+        yield obstacle
 
 
 async def carry_out(context: ActionContext) -> ActionReceipt:

@@ -4,8 +4,12 @@ Each has one effect, also if it is repeated: the forge is asked for what we made
 is never changed, a request that a person closed is never opened again, and our own comments are never answered.
 """
 
+import contextlib
+import hashlib
 import os
+from collections.abc import AsyncGenerator
 from dataclasses import replace
+from pathlib import Path
 
 from donewhen.errors import BadInput
 from donewhen.loops.action import ActionContext, ActionFailed, ActionReceipt
@@ -20,7 +24,9 @@ from donewhen.loops.report import rendered
 from donewhen.loops.spec import READ_FROM_FORGE, ActionKind, LoopSpec
 from donewhen.session.conclude import land as landing
 from donewhen.session.workplace import Workplace
+from donewhen.workspace.files import locked
 from donewhen.workspace.git.landing.commits import identity
+from donewhen.workspace.state_dir import private_directory, state_root
 
 MOST_OPEN_IN_REPOSITORY = 3
 """Open pull requests of all loops of a repository."""
@@ -44,12 +50,46 @@ def _access(workplace: Workplace) -> tuple[ForgePlace, Token]:
 
 
 async def describe(context: ActionContext) -> str:
-    place, _ = _access(context.parts.workplace)
+    workplace = context.parts.workplace
+    try:
+        repository = place_of(workplace.repo, workplace.settings).repository
+    except BadInput:  # the remote was removed meanwhile: that is why it is not carried out
+        repository = "the forge"
     if context.spec.action.kind is ActionKind.COMMENT:
         numbers = ", ".join(f"#{one.number}" for one in wanted_comments(context))
-        return f"comment on {numbers} of {place.repository}"
+        return f"comment on {numbers} of {repository}"
     draft = "a draft pull request" if context.spec.draft else "a pull request"
-    return f"push {landing.branch_name(context.session)} to {place.repository} and open {draft}"
+    return f"push {landing.branch_name(context.session)} to {repository} and open {draft}"
+
+
+@contextlib.asynccontextmanager
+async def admission(context: ActionContext) -> AsyncGenerator[str]:
+    """Provide why the action cannot begin; empty if it can.
+
+    No other process opens a request for the repository while the block lasts: what was counted stays true.
+    """
+    try:
+        place, _ = _access(context.parts.workplace)
+    except BadInput as error:
+        yield str(error)
+        return
+    if context.spec.action.kind is not ActionKind.OPEN_PR:
+        yield ""
+        return
+    async with locked(_lock_file(place)):
+        try:
+            full = await too_many_open(
+                context.parts.workplace, context.spec, besides=landing.branch_name(context.session)
+            )
+        except ForgeFailed as error:
+            full = str(error)
+        yield full
+
+
+def _lock_file(place: ForgePlace) -> Path:
+    """Return the file that is locked while requests of a repository are counted and opened, also from other clones."""
+    key = hashlib.sha256(place.git_url.encode()).hexdigest()[:16]
+    return private_directory(state_root(os.environ) / "forge") / f"{key}.lock"
 
 
 async def carry_out(context: ActionContext) -> ActionReceipt:
@@ -60,11 +100,11 @@ async def carry_out(context: ActionContext) -> ActionReceipt:
         return await _open_pull(context, forge, place, token)
 
 
-async def too_many_open(workplace: Workplace, spec: LoopSpec) -> str:
-    """Return why no further pull request may be opened; empty if one may."""
+async def too_many_open(workplace: Workplace, spec: LoopSpec, besides: str = "") -> str:
+    """Return why no pull request may be opened; empty if one may. That of the branch `besides` does not count."""
     place, token = _access(workplace)
     async with open_forge(place, token) as forge:
-        pulls = await forge.marked_pulls()
+        pulls = [pull for pull in await forge.marked_pulls() if pull.branch != besides]
     own = [pull for pull in pulls if pull.marker is not None and pull.marker.loop == spec.name]
     if spec.max_open and len(own) >= spec.max_open:
         return f"{len(own)} of {spec.max_open} open already: pull request #{own[0].number}"

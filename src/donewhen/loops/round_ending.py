@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from donewhen.errors import DonewhenError
 from donewhen.events import Event, GateOpened, Landed
 from donewhen.loops.action import ActionContext, ActionReceipt
-from donewhen.loops.actions import carry_out, describe, may_repeat
+from donewhen.loops.actions import admission, carry_out, describe, may_repeat
 from donewhen.loops.gate import ActionProposal, GateOpinion, decide
 from donewhen.loops.loop_records import LoopWork, WorkStatus
 from donewhen.loops.notes import NOTEBOOK, ActionBegun, ActionDone, LoopProposal
@@ -155,39 +155,54 @@ class RoundEnding:
 
     async def _act(self, gate: str) -> SessionResult:
         """Carry the action out once. `gate` is where a person approved it; empty if the gate let it proceed."""
-        facts, spec = self.facts, self.facts.spec
+        facts = self.facts
         done = ActionDone.all_in(self._notebook.notes())
         if not done and not facts.landing.receipt and await self._has_change() and (red := await self._still_red()):
             return await self._escalate(f"approved, but not carried out: {red}")
         if not done:
-            begun = [one for one in ActionBegun.all_in(self._notebook.notes()) if one.gate == gate]
-            if begun and not may_repeat(spec.action.kind):
-                return await self._escalate("the action was begun and its result is unknown; approval repeats it")
-            if not begun:
-                now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-                self._notebook.write(ActionBegun(gate, now).as_note())
-            try:
-                receipt = await carry_out(replace(self._context(facts.landing), is_repeated=bool(begun)))
-            except LeaseLost:
-                raise
-            except (DonewhenError, OSError) as error:
-                kept = None
-                with contextlib.suppress(DonewhenError):  # a person may have changed the branch
-                    kept = await self._keep_work()
-                where = f"; the work is on {kept.branch}" if kept is not None else ""
-                session = self.parts.start_record.session
-                failure = f"{spec.action.kind.value} failed: {error}{where}; try again: donewhen resume {session}"
-                if await self._has_change():  # it waits to be tried again, and is not made again
-                    self.store.opened(spec.name, self._keys, session, failure)
-                return await self.finish(RoundOutcome.FAILED, failure)
-            self._notebook.write(ActionDone(receipt.plain()).as_note())
+            async with admission(self._context(facts.landing)) as obstacle:
+                if obstacle:  # nothing is used up: the work waits for another decision
+                    return await self._escalate(f"{'approved, but ' if gate else ''}not carried out: {obstacle}")
+                if (ended := await self._carry_out(gate)) is not None:
+                    return ended
             done = ActionDone.all_in(self._notebook.notes())
         facts.action = ActionReceipt.load(done[-1].receipt)
-        self.store.acted(spec.name, self._keys, self._work_after(facts.action), facts.action.summary)
-        landed = [Landed(branch=facts.action.branch, commit=facts.action.commit)] if facts.action.commit else []
+        made, branch = facts.action.commit, facts.action.branch
+        if ActionKind(facts.action.kind) in ON_OWN_BRANCH:  # it is not merged yet
+            work = self._work(WorkStatus.OPEN, made)
+        else:
+            work = self._work(WorkStatus.KEPT, made, branch, made)
+        self.store.acted(facts.spec.name, self._keys, work, facts.action.summary)
+        landed = [Landed(branch=branch, commit=made)] if made else []
         proposal = facts.proposal
         reason = "a person approved it" if gate else proposal.reason if proposal is not None else ""
         return await self.finish(RoundOutcome.PROCEEDED, reason, *landed)
+
+    async def _carry_out(self, gate: str) -> SessionResult | None:
+        """Carry the action out and write its receipt down. Return how the round ends if it is not carried out."""
+        facts, kind = self.facts, self.facts.spec.action.kind
+        begun = [one for one in ActionBegun.all_in(self._notebook.notes()) if one.gate == gate]
+        if begun and not may_repeat(kind):
+            return await self._escalate("the action was begun and its result is unknown; approval repeats it")
+        if not begun:
+            now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+            self._notebook.write(ActionBegun(gate, now).as_note())
+        try:
+            receipt = await carry_out(replace(self._context(facts.landing), is_repeated=bool(begun)))
+        except LeaseLost:
+            raise
+        except (DonewhenError, OSError) as error:
+            kept = None
+            with contextlib.suppress(DonewhenError):  # a person may have changed the branch
+                kept = await self._keep_work()
+            where = f"; the work is on {kept.branch}" if kept is not None else ""
+            session = self.parts.start_record.session
+            failure = f"{kind.value} failed: {error}{where}; try again: donewhen resume {session}"
+            if await self._has_change():  # it waits to be tried again, and is not made again
+                self.store.opened(facts.spec.name, self._keys, session, failure)
+            return await self.finish(RoundOutcome.FAILED, failure)
+        self._notebook.write(ActionDone(receipt.plain()).as_note())
+        return None
 
     def _work(self, status: WorkStatus, made: str = "", onto: str = "", seen_at: str = "") -> LoopWork:
         proposal = self.facts.proposal
@@ -201,12 +216,6 @@ class RoundEnding:
             seen_at=seen_at,
             at=datetime.datetime.now(datetime.UTC),
         )
-
-    def _work_after(self, receipt: ActionReceipt) -> LoopWork:
-        """Return the work after its action. That on a branch of its own is not merged yet."""
-        if ActionKind(receipt.kind) in ON_OWN_BRANCH:
-            return self._work(WorkStatus.OPEN, receipt.commit)
-        return self._work(WorkStatus.KEPT, receipt.commit, receipt.branch, receipt.commit)
 
     async def _has_change(self) -> bool:
         base = await self.parts.workplace.store.tree_of(self.parts.start_record.base)
