@@ -1,6 +1,9 @@
 """`open-pr` and `comment`: from the round over the approval to what other people see on the forge."""
 
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,6 +16,7 @@ from loop_scene import LOOK, LoopScene, loop, opinion
 from donewhen.loops.forge.marker import Marker
 from forge_server import ME, ForgeServer, Received, running_forge
 from forge_server.faults import Answers, Drops
+from program import PROGRAM
 from repositories import commit, git, write
 
 ALONE: dict[str, Any] = {"level": "unattended", "allow": ["open-pr"], "action": "open-pr"}
@@ -199,6 +203,33 @@ def test_a_refused_token_fails_and_the_approval_can_be_tried_again(server: Forge
     again = scene("resume", session)
     assert again.code == 0, again.err
     assert len(pulls(server)) == 1
+
+
+@pytest.mark.parametrize("end", ["open", "merged", "closed"])
+def test_a_repetition_pushes_nothing_for_a_request_that_was_opened(
+    server: ForgeServer, tmp_path: Path, end: str
+) -> None:
+    """A forge removes the branch of a request that was merged or closed: it must not come back."""
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    scene.run()
+    session = scene.session()
+    server.fail("pulls/create", Drops(after_effect=True))
+    approve = subprocess.Popen([PROGRAM, "approve", session], cwd=scene.root, env={**os.environ, **scene.env})
+
+    def kill_after_the_effect(received: Received) -> None:
+        if received.operation == "pulls/list" and pulls(server):
+            approve.kill()
+
+    server.on_request = kill_after_the_effect
+    assert (approve.wait(), pulls(server)) == (-signal.SIGKILL, [1])
+    server.on_request = None
+    if end != "open":
+        (server.merge if end == "merged" else server.close)(1)
+        git(server.bare, "update-ref", "-d", f"refs/heads/donewhen/{session}")
+    before = branches(server)
+    answer = scene("resume", session)
+    assert answer.code == (4 if end == "closed" else 0), answer.err
+    assert (pulls(server), branches(server), server.count("git/push")) == ([1], before, 1)
 
 
 def test_a_refused_request_leaves_no_branch_and_its_work_is_not_made_again(server: ForgeServer, tmp_path: Path) -> None:

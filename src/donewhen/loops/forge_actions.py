@@ -16,7 +16,7 @@ from donewhen.loops.action import ActionContext, ActionFailed, ActionReceipt
 from donewhen.loops.comments import WantedComment, comments_in, harmless
 from donewhen.loops.forge.access import Token
 from donewhen.loops.forge.connect import open_forge, place_of, token_for
-from donewhen.loops.forge.forge import Forge, ForgeFailed, Later, NewPullRequest
+from donewhen.loops.forge.forge import Forge, ForgeFailed, Later, NewPullRequest, PullRequest
 from donewhen.loops.forge.marker import Marker, marked_text
 from donewhen.loops.forge.remote import ForgePlace
 from donewhen.loops.loop_records import FindingStatus
@@ -143,14 +143,18 @@ async def _open_pull(context: ActionContext, forge: Forge, place: ForgePlace, to
         draft=spec.draft,
     )
     commit = landing.commit_of(parts.workplace, plan)
-    pushed = await push_branch(parts.workplace.store, place, token, commit, branch)
-    try:
-        pull = await forge.open_pull(new)
-    except ForgeFailed as error:
-        remedy = DRAFTS if spec.draft and error.status == 422 and "draft" in str(error).lower() else ""
-        is_refused = not isinstance(error, Later) and 400 <= error.status < 500
-        undone = await _undo(context, forge, place, token, commit) if is_refused and pushed is Pushed.CREATED else ""
-        raise ActionFailed(f"{error}{remedy}{undone}") from error
+    pull = await _opened_before(context, forge) if context.is_repeated else None
+    if pull is None:
+        pushed = await push_branch(parts.workplace.store, place, token, commit, branch)
+        try:
+            pull = await forge.open_pull(new)
+        except ForgeFailed as error:
+            remedy = DRAFTS if spec.draft and error.status == 422 and "draft" in str(error).lower() else ""
+            is_refused = not isinstance(error, Later) and 400 <= error.status < 500
+            undone = (
+                await _undo(context, forge, place, token, commit) if is_refused and pushed is Pushed.CREATED else ""
+            )
+            raise ActionFailed(f"{error}{remedy}{undone}") from error
     if not pull.is_open and not pull.is_merged:
         raise ActionFailed(f"the pull request #{pull.number} of {place.repository} was closed; it is not opened again")
     await landing.remove_landed_branch(parts.workplace, context.session)  # an escalation may have made one
@@ -162,6 +166,13 @@ async def _open_pull(context: ActionContext, forge: Forge, place: ForgePlace, to
         url=pull.url,
         number=pull.number,
     )
+
+
+async def _opened_before(context: ActionContext, forge: Forge) -> PullRequest | None:
+    """Return the request that an earlier process opened for this round: nothing is pushed for it again."""
+    pull = await forge.newest_pull(landing.branch_name(context.session))
+    is_ours = pull is not None and pull.marker == _marker(context) and await forge.is_me(pull.author)
+    return pull if is_ours else None
 
 
 async def _undo(context: ActionContext, forge: Forge, place: ForgePlace, token: Token, commit: str) -> str:

@@ -181,10 +181,10 @@ class RoundEnding:
     async def _carry_out(self, gate: str) -> SessionResult | None:
         """Carry the action out and write its receipt down. Return how the round ends if it is not carried out."""
         facts, kind = self.facts, self.facts.spec.action.kind
-        begun = [one for one in ActionBegun.all_in(self._notebook.notes()) if one.gate == gate]
-        if begun and not may_repeat(kind):
+        begun = {one.gate for one in ActionBegun.all_in(self._notebook.notes())}
+        if gate in begun and not may_repeat(kind):
             return await self._escalate("the action was begun and its result is unknown; approval repeats it")
-        if not begun:
+        if gate not in begun:
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
             self._notebook.write(ActionBegun(gate, now).as_note())
         try:
