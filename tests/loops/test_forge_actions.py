@@ -205,6 +205,40 @@ def test_a_refused_token_fails_and_the_approval_can_be_tried_again(server: Forge
     assert len(pulls(server)) == 1
 
 
+def test_commits_that_a_person_did_not_push_are_named_before_they_are_published(
+    server: ForgeServer, tmp_path: Path
+) -> None:
+    """An approval may publish them; a loop that acts alone does not."""
+    scene = scene_on(server, tmp_path, loop(action="open-pr"), loop("alone", **ALONE))
+    server.push("main", {"theirs.txt": "what only the forge has\n"})
+    for number in range(2):
+        write(scene.root, {f"{number}.txt": "private\n"})
+        commit(scene.root, "not pushed")
+    names = ", and with it 2 commits of main that are not there yet"
+    assert names in scene.run("fixer", "--dry-run")[1]["action"]["summary"]
+    _, finished, _ = scene.run("alone")
+    assert (finished["outcome"], finished["reason"]) == ("escalated", f"a pull request would be opened{names}")
+    session = scene.session()
+    assert names in json.loads(scene("show", session, "--json").out)["gate"]["detail"]
+    assert scene("approve", session).code == 0
+    assert git(server.bare, "rev-list", "--count", f"main..donewhen/{session}") == "3"
+
+
+def test_a_branch_that_the_forge_does_not_have_is_named(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop("alone", **ALONE))
+    git(scene.root, "checkout", "--quiet", "-b", "local-only")
+    _, finished, _ = scene.run("alone")
+    reason = "a pull request would be opened, but there is no branch local-only there yet"
+    assert (finished["outcome"], finished["reason"]) == ("escalated", reason)
+
+
+def test_a_forge_that_cannot_say_which_commits_it_has_does_not_end_a_round(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    server.fail("git/refs", Answers(500))
+    summary = scene.run("fixer", "--dry-run")[1]["action"]["summary"]
+    assert "(whether it brings other commits with it is not known: " in summary and server.token not in summary
+
+
 @pytest.mark.parametrize("end", ["open", "merged", "closed"])
 def test_a_repetition_pushes_nothing_for_a_request_that_was_opened(
     server: ForgeServer, tmp_path: Path, end: str

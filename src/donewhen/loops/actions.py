@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
+from donewhen.errors import DonewhenError
 from donewhen.loops import report
 from donewhen.loops.action import ActionContext, ActionFailed, ActionReceipt
 from donewhen.loops.hidden_secrets import secret_variables, text_without
@@ -50,6 +51,17 @@ async def describe(context: ActionContext) -> str:
             from donewhen.loops import forge_actions  # loaded on use: other actions need no forge
 
             return await forge_actions.describe(context)
+
+
+async def published_besides(context: ActionContext) -> str:
+    """Return what an action would publish besides the work; empty if that is nothing, or if it cannot be seen now."""
+    if context.spec.action.kind is not ActionKind.OPEN_PR:
+        return ""
+    from donewhen.loops import forge_actions
+
+    with contextlib.suppress(DonewhenError):  # the action is not carried out then, either
+        return await forge_actions.published_besides(context)
+    return ""
 
 
 @contextlib.asynccontextmanager

@@ -59,7 +59,26 @@ async def describe(context: ActionContext) -> str:
         numbers = ", ".join(f"#{one.number}" for one in wanted_comments(context))
         return f"comment on {numbers} of {repository}"
     draft = "a draft pull request" if context.spec.draft else "a pull request"
-    return f"push {landing.branch_name(context.session)} to {repository} and open {draft}"
+    text = f"push {landing.branch_name(context.session)} to {repository} and open {draft}"
+    try:
+        return f"{text}{await published_besides(context)}"
+    except (BadInput, ForgeFailed) as error:
+        return f"{text} (whether it brings other commits with it is not known: {error})"
+
+
+async def published_besides(context: ActionContext) -> str:
+    """Return which commits of the user a request publishes besides the work, as the end of a sentence.
+
+    It is empty if the branch for which it is opened has them all.
+    """
+    from donewhen.loops.forge.push import unpushed_commits  # loaded on use: a comment pushes nothing
+
+    place, token = _access(context.parts.workplace)
+    store, base, branch = context.parts.workplace.store, context.plan.base, context.onto
+    count = await unpushed_commits(store, place, token, base, branch)
+    if count is None:
+        return f", but there is no branch {branch} there yet"
+    return f", and with it {count} commit{'s' if count > 1 else ''} of {branch} that are not there yet" if count else ""
 
 
 @contextlib.asynccontextmanager

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from donewhen.errors import DonewhenError
 from donewhen.events import Event, GateOpened, Landed
 from donewhen.loops.action import ActionContext, ActionReceipt
-from donewhen.loops.actions import admission, carry_out, describe, may_repeat
+from donewhen.loops.actions import admission, carry_out, describe, may_repeat, published_besides
 from donewhen.loops.gate import ActionProposal, GateOpinion, decide
 from donewhen.loops.loop_records import LoopWork, WorkStatus
 from donewhen.loops.notes import NOTEBOOK, ActionBegun, ActionDone, LoopProposal
@@ -57,6 +57,8 @@ class RoundEnding:
         decision = await decide(facts.spec, proposal, parts.workplace.repo.root, parts.workplace.launcher)
         if decision.proceeds and self.store.is_demoted(facts.spec.name):
             decision = GateOpinion(False, DEMOTED)
+        if decision.proceeds and (besides := await published_besides(self._context(_intent_of(judged)))):
+            decision = GateOpinion(False, f"a pull request would be opened{besides}")
         if facts.record.dry_run:
             would = await describe(self._context(_intent_of(judged)))
             how = "it would proceed" if decision.proceeds else f"it would wait for a person: {decision.reason}"

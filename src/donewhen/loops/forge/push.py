@@ -17,6 +17,7 @@ from donewhen.printable import one_line, shortened
 from donewhen.workspace.git.push import (
     GitFailed,
     PushTarget,
+    commits_not_on_server,
     push_new_branch,
     remote_commit,
     remove_pushed_branch,
@@ -72,6 +73,14 @@ async def remove_branch(store: Store, place: ForgePlace, token: Token, commit: s
     """Remove a branch that we created. One that is not at our commit any more stays: raise ForgeFailed."""
     try:
         await remove_pushed_branch(store, _target(place, token), commit, branch)
+    except GitFailed as error:
+        raise ForgeFailed(_line(_said(error, token))) from error
+
+
+async def unpushed_commits(store: Store, place: ForgePlace, token: Token, commit: str, branch: str) -> int | None:
+    """Return how many commits of a history a branch of the forge does not have; None if there is no such branch."""
+    try:
+        return await commits_not_on_server(store, _target(place, token), commit, branch)
     except GitFailed as error:
         raise ForgeFailed(_line(_said(error, token))) from error
 

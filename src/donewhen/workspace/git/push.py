@@ -1,5 +1,5 @@
 """Pushes one commit from our store to a new branch of a server, over http with an authorisation header. Never forces.
-It can remove that branch again while it holds exactly that commit.
+It can remove that branch again while it holds exactly that commit, and count what a branch there lacks.
 
 The header is in the environment of this one git command only: not among its arguments, not in a file. Git gets no
 configuration, helper, hook or prompt of the user (`run_git`). It follows no redirect, so that no other server gets the
@@ -36,6 +36,21 @@ async def remote_commit(store: Store, target: PushTarget, branch: str) -> str:
     answer = await _run(store, target, "ls-remote", "--refs", "--quiet", "--", target.url, name)
     lines = (line.partition("\t") for line in answer.decode("utf-8", "replace").splitlines())
     return next((id for id, _, ref in lines if ref == name and COMMIT.fullmatch(id)), "")
+
+
+async def commits_not_on_server(store: Store, target: PushTarget, commit: str, branch: str) -> int | None:
+    """Return how many commits of the history of `commit` a branch on the server does not have; None if there is no
+    such branch. What the store does not have of the branch is fetched into it."""
+    there = await remote_commit(store, target, branch)
+    if not there:
+        return None
+    count = ("rev-list", "--count", _sound(commit), f"^{there}", "--")
+    try:
+        return int(await store.bare.run(*count))
+    except GitFailed:  # the store does not have the commit of the server
+        options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--quiet")
+        await _run(store, target, "fetch", *options, "--", target.url, f"refs/heads/{branch}")
+        return int(await store.bare.run(*count))
 
 
 async def push_new_branch(store: Store, target: PushTarget, commit: str, branch: str) -> None:
@@ -84,4 +99,11 @@ def _network(target: PushTarget) -> Mapping[str, str]:
     return {**given, "GIT_ALLOW_PROTOCOL": urlsplit(target.url).scheme}
 
 
-__all__ = ["GitFailed", "PushTarget", "push_new_branch", "remote_commit", "remove_pushed_branch"]
+__all__ = [
+    "GitFailed",
+    "PushTarget",
+    "commits_not_on_server",
+    "push_new_branch",
+    "remote_commit",
+    "remove_pushed_branch",
+]
