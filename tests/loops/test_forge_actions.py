@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loop_scene import LOOK, LoopScene, loop, opinion
+from loop_scene import FIX, LOOK, LoopScene, loop, opinion
 
 from donewhen.loops.forge.marker import Marker
 from forge_server import ME, ForgeServer, Received, running_forge
@@ -29,10 +29,10 @@ def server(tmp_path: Path) -> Generator[ForgeServer]:
         yield server
 
 
-def scene_on(server: ForgeServer, place: Path, *loops: str) -> LoopScene:
+def scene_on(server: ForgeServer, place: Path, *loops: str, more: str = "") -> LoopScene:
     """Return a repository whose remote is the forge, with a token in the environment."""
-    more = f'[forge]\nurl = "{server.url}"\ntoken_env = "FORGE_TOKEN"\n'
-    scene = LoopScene.made(place, *loops, more=more)
+    forge = f'[forge]\nurl = "{server.url}"\ntoken_env = "FORGE_TOKEN"\n'
+    scene = LoopScene.made(place, *loops, more=forge + more)
     scene.env["FORGE_TOKEN"] = server.token
     git(scene.root, "remote", "add", "origin", server.git_url)
     git(server.bare, "fetch", "--quiet", str(scene.root), "+HEAD:refs/heads/main")
@@ -335,6 +335,35 @@ def test_without_a_token_nothing_is_started(server: ForgeServer, tmp_path: Path)
     answer = scene("loop", "run", "fixer")
     assert answer.code == 2 and "the variable FORGE_TOKEN is not set" in answer.one_line
     assert scene("list", "--json").out == ""
+
+
+@pytest.mark.parametrize(
+    "keys", [{"action": "open-pr"}, {"level": "report", "inputs": [{"name": "i", "read": "open-issues"}]}]
+)
+def test_a_token_that_agents_would_see_is_refused(server: ForgeServer, tmp_path: Path, keys: dict[str, Any]) -> None:
+    more = '[workspace]\nenv = ["FORGE_TOKEN"]\n'
+    scene = scene_on(server, tmp_path, loop(**keys), loop("local", level="report", action="report"), more=more)
+    answer = scene("loop", "run", "fixer")
+    assert answer.code == 2 and "'workspace.env' names FORGE_TOKEN, which 'forge.token_env' names" in answer.one_line
+    assert scene.run("local")[0] == 0
+
+
+def test_values_of_variables_that_agents_had_are_not_published(server: ForgeServer, tmp_path: Path) -> None:
+    number = server.issue("add() is wrong")
+    secret, keys = "postgres://u:hunter2@h/db", "workspace.env, inputs.env and the token"
+    read = [{"name": "issues", "command": "echo $INPUT_SECRET", "env": ["INPUT_SECRET"]}]
+    loops = (loop(action="open-pr", inputs=read), loop("helper", action="comment", inputs=read))
+    scene = scene_on(server, tmp_path, *loops, more='[workspace]\nenv = ["DB_SECRET"]\n')
+    scene.env |= {"DB_SECRET": secret, "INPUT_SECRET": "input-value-1234"}
+    said = f"{keys}: {secret} input-value-1234 {server.token}"
+    scene.script([FIX, {"text": said}], [LOOK, opinion()])
+    scene.run()
+    assert scene("approve", scene.session()).code == 0
+    scene.script([{"text": f"COMMENT ON #{number}\n{said}"}], [opinion()])
+    scene.run("helper")
+    assert scene("approve", scene.session()).code == 0
+    for text in (server.item(pulls(server)[0]).body, server.item(number).comments[0]["body"]):
+        assert f"{keys}: [DB_SECRET] [INPUT_SECRET] [FORGE_TOKEN]" in text
 
 
 def test_a_loop_comments_after_approval_and_mentions_no_one(server: ForgeServer, tmp_path: Path) -> None:

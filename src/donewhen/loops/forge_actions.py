@@ -19,9 +19,11 @@ from donewhen.loops.forge.connect import open_forge, place_of, token_for
 from donewhen.loops.forge.forge import Forge, ForgeFailed, Later, NewPullRequest, PullRequest
 from donewhen.loops.forge.marker import Marker, marked_text
 from donewhen.loops.forge.remote import ForgePlace
+from donewhen.loops.hidden_secrets import round_secrets
 from donewhen.loops.loop_records import FindingStatus
 from donewhen.loops.report import rendered
 from donewhen.loops.spec import READ_FROM_FORGE, ActionKind, LoopSpec
+from donewhen.memory.sanitise import hide_secrets
 from donewhen.session.conclude import land as landing
 from donewhen.session.workplace import Workplace
 from donewhen.workspace.files import locked
@@ -155,7 +157,7 @@ async def _open_pull(context: ActionContext, forge: Forge, place: ForgePlace, to
     if spec.signoff:
         plan = replace(plan, signed_off_by=identity(parts.workplace.repo, "committer"))
     new = NewPullRequest(
-        title=landing.subject_line(context.finished.intent),
+        title=landing.subject_line(_without_secrets(context, context.finished.intent)),
         body=marked_text(_body(context), _marker(context)),
         branch=branch,
         base=context.onto,
@@ -218,7 +220,9 @@ async def _comment(context: ActionContext, forge: Forge, place: ForgePlace) -> A
         if last is not None and last.loop == marker.loop and last != marker:
             left_out.append(f"#{wanted.number} (our own comment is the last one)")
             continue
-        comment = await forge.comment(wanted.number, marked_text(harmless(wanted.text), marker))
+        comment = await forge.comment(
+            wanted.number, marked_text(harmless(_without_secrets(context, wanted.text)), marker)
+        )
         written.append(comment.url)
     summary = f"{len(written)} comment{'s' if len(written) != 1 else ''} in {place.repository}"
     if left_out:
@@ -235,9 +239,13 @@ def _marker(context: ActionContext) -> Marker:
     return Marker(context.spec.name, context.session, context.finding or NO_FINDING)
 
 
+def _without_secrets(context: ActionContext, text: str) -> str:
+    return hide_secrets(text, round_secrets(context.parts.workplace.settings, context.spec, os.environ))
+
+
 def _body(context: ActionContext) -> str:
     """Return the text of a pull request. The report comes from agents: it stands as a block, and mentions no one."""
-    report = harmless(rendered(context.finished)).replace("```", "'''")
+    report = harmless(_without_secrets(context, rendered(context.finished))).replace("```", "'''")
     receipt = context.plan.receipt_digest
     parts = [
         f"Made by the donewhen loop `{context.spec.name}`, session `{context.session}`.",

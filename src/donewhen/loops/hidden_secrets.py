@@ -1,9 +1,11 @@
-"""Output of a command without the secrets that the command had: a later round may show it to an agent."""
+"""Texts without the secrets that a command or an agent had: for later rounds, and for what is published."""
 
 import re
 from collections.abc import Mapping
 
 from donewhen.judge.output_tail import redacted
+from donewhen.loops.spec import LoopSpec
+from donewhen.session.settings.settings import Settings
 from donewhen.workspace.process.output import Output
 
 NAME = re.compile(
@@ -18,6 +20,13 @@ def secret_variables(environment: Mapping[str, str], *names: str) -> dict[str, s
     """Return the variables with these names, and those whose names say that they hold a secret."""
     found = {name: value for name, value in environment.items() if NAME.search(name) and len(value) >= SHORTEST}
     return {**found, **{name: environment[name] for name in names if name in environment}}
+
+
+def round_secrets(settings: Settings, spec: LoopSpec, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that agents and inputs of a loop get, and its token: for `memory.sanitise.hide_secrets`."""
+    names = {settings.text("forge", "token_env"), *settings.texts("workspace", "env")}
+    names |= {name for one in spec.inputs for name in one.env}
+    return {name: environment[name] for name in names if name in environment}
 
 
 def text_without(secrets: Mapping[str, str], output: Output) -> str:

@@ -18,6 +18,7 @@ from donewhen.judge.contract import Contract
 from donewhen.loops import gate, limits, report
 from donewhen.loops.actions import ON_BRANCH, ON_FORGE
 from donewhen.loops.autonomy import asking, in_force
+from donewhen.loops.hidden_secrets import round_secrets
 from donewhen.loops.inbox import overdue_rounds
 from donewhen.loops.levels import review
 from donewhen.loops.loop_memory import LoopMemory
@@ -315,9 +316,8 @@ def _remember(archive: Archive, session: str, finished: RoundFinished) -> None:
     if not notes:
         return
     start_record = StartRecord.load(notes[0], local_settings())
-    inputs = spec_of(start_record.loop.table, "").inputs if start_record.loop is not None else ()
-    names = {*start_record.settings.texts("workspace", "env"), *(name for one in inputs for name in one.env)}
-    secrets = {name: os.environ[name] for name in names if name in os.environ}
+    assert start_record.loop is not None  # only rounds of loops are remembered
+    secrets = round_secrets(start_record.settings, spec_of(start_record.loop.table, ""), os.environ)
     LoopMemory(start_record.settings, _repo_of(start_record)).remember(finished, session, secrets)
 
 
@@ -396,6 +396,10 @@ def _require_possible(workplace: Workplace, spec: LoopSpec) -> None:
     if acts_on_forge or any(one.read in READ_FROM_FORGE for one in spec.inputs):
         from donewhen.loops import forge_actions  # loaded on use: most loops need no forge
 
+        token = workplace.settings.text("forge", "token_env")
+        if token in workplace.settings.texts("workspace", "env"):
+            seen = f"'workspace.env' names {token}, which 'forge.token_env' names too"
+            raise BadInput(f"loop '{spec.name}': {seen}: no maker or checker may see the token")
         forge_actions.require_possible(workplace, spec)
 
 
