@@ -2,10 +2,12 @@
 
 From Gitea's source: a list is not filtered by branch; the branch is in `label`, and `ref` is another one after the
 branch was deleted; a duplicate is 409; there is no `draft` and no `closed_by`; an account has no type; the commit of a
-branch has an `id`, and a commit status has a `status`.
+branch has an `id`, and a commit status has a `status`; the number of statuses is that of the page, and an empty list of
+them is null.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from .operations import OPERATIONS, Call, Refused
@@ -47,6 +49,8 @@ def problems(operation: str, call: Call) -> list[str]:
 
 
 def answer(operation: str, call: Call) -> tuple[int, Any, Mapping[str, str]]:
+    size, page = min(int(call.query.get("limit", 30)), MOST), int(call.query.get("page", 1))
+    call = replace(call, query={**call.query, "limit": str(size)})
     try:
         value = OPERATIONS[operation](call)
     except Refused as refused:
@@ -57,7 +61,6 @@ def answer(operation: str, call: Call) -> tuple[int, Any, Mapping[str, str]]:
     if not isinstance(value, list):
         return status, _changed(call, cast("Json", value)), {}
     items = [_changed(call, one) for one in cast("list[Json]", value)]
-    size, page = min(int(call.query.get("limit", 30)), MOST), int(call.query.get("page", 1))
     if operation != "pulls/list" or len(items) <= size * page:
         return status, items[size * (page - 1) :] if operation == "pulls/list" else items, {}
     query = "&".join(f"{name}={text}" for name, text in {**call.query, "page": str(page + 1)}.items())
@@ -80,5 +83,6 @@ def _changed(call: Call, value: Json) -> Json:
     if "commit" in kept:  # of a branch
         kept["commit"] = {"id": kept["commit"]["sha"]}
     if "statuses" in kept:
-        kept["statuses"] = [{**one, "status": one["state"], "state": None} for one in kept["statuses"]]
+        statuses = [{**one, "status": one["state"], "state": None} for one in kept["statuses"]]
+        kept |= {"statuses": statuses or None, "total_count": len(statuses)}
     return kept

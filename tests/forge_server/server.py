@@ -190,6 +190,7 @@ class _Reply:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # otherwise each answer waits for the acknowledgement of its head
     server: _Server  # pyright: ignore[reportIncompatibleVariableOverride] - always this class
 
     def log_message(self, format: str, *args: Any) -> None:

@@ -72,3 +72,14 @@ async def test_forgejo_is_read_with_its_own_parameters_and_names(tmp_path: Path)
             failed = await reader.failed_checks(await reader.head_of("main"))
     assert [one.number for one in issues] == [number] and [one.number for one in pulls] == [pull]
     assert [(one.name, one.conclusion) for one in failed] == [("tests", "failure")]
+
+
+async def test_what_failed_behind_the_first_page_of_forgejo_is_found(tmp_path: Path) -> None:
+    with running_forge(tmp_path / "forgejo", is_forgejo=True) as server:
+        async with open_reader(place_on(server), Token("FORGE_TOKEN", server.token), QUICK) as reader:
+            commit = await reader.head_of("main")
+            assert await reader.failed_checks(commit) == []
+            for number in range(50):
+                server.status(f"build {number}", "success")
+            server.status("tests", "failure")
+            assert [one.name for one in await reader.failed_checks(commit)] == ["tests"]

@@ -9,7 +9,7 @@ writes raises `Unknown` then: it may have had its effect, and only the caller kn
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 import anyio
@@ -18,6 +18,7 @@ from gidgethub.httpx import GitHubAPI
 from gidgethub.sansio import accept_format
 
 from donewhen.loops.forge.access import Patience, Token
+from donewhen.loops.forge.answer_values import list_of
 from donewhen.loops.forge.forge import ForgeFailed, Later
 from donewhen.loops.forge.limits import wait_secs
 from donewhen.loops.forge.remote import ForgePlace
@@ -90,15 +91,13 @@ class ForgeApi(GitHubAPI):
         except httpx2.HTTPError as error:
             return _Answer(0, {}, b"", f"no answer: {error or type(error).__name__}")
 
-    async def pages(self, url: str, most: int) -> tuple[list[Any], bool]:
+    async def pages(self, url: str, most: int) -> tuple[list[object], bool]:
         """Return the items of at most so many pages of a list, and whether that is all of it."""
-        found: list[Any] = []
+        found: list[object] = []
         following: str | None = url
         for _ in range(most):
             items, following, _ = await self._make_request("GET", following, None, b"", accept_format())
-            if not isinstance(items, list):
-                raise ForgeFailed("the answer of the forge has an unexpected shape")
-            found += cast("list[Any]", items)
+            found += list_of(items)
             if following is None:
                 return found, True
         return found, False

@@ -6,7 +6,7 @@ Lists are read to their end or refused: a list that was read in part would look 
 import contextlib
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import anyio
@@ -14,9 +14,24 @@ import httpx2
 from gidgethub import HTTPException
 
 from donewhen.loops.forge.access import Patience, Token
+from donewhen.loops.forge.answer_values import (
+    Json,
+    account_in,
+    account_of,
+    is_open_in,
+    labels_in,
+    list_of,
+    number_in,
+    object_in,
+    object_of,
+    optional_flag_in,
+    optional_object_in,
+    optional_text_in,
+    required_text_in,
+    text_in,
+)
 from donewhen.loops.forge.api import ForgeApi, Unknown
 from donewhen.loops.forge.forge import (
-    BOT,
     Account,
     Comment,
     ForgeFailed,
@@ -40,7 +55,6 @@ DUPLICATE = (409, 422)
 APP = Account("", is_bot=True)
 """The owner of an app's token, such as that of GitHub Actions: it may not ask who it is."""
 
-Json = Mapping[str, Any]
 Made = TypeVar("Made")
 Client = TypeVar("Client", bound="GitHubForge")
 
@@ -68,7 +82,7 @@ class GitHubForge:
     async def me(self) -> Account:
         if self._me is None:
             try:
-                self._me = _account(await self._read("/user"))
+                self._me = account_of(await self._read("/user"))
             except Later:
                 raise
             except ForgeFailed as error:
@@ -155,16 +169,15 @@ class GitHubForge:
 
     async def state(self, number: int) -> IssueState:
         issue = await self._read(self._path("issues", number))
-        pull = issue.get("pull_request")
-        is_open = issue.get("state") == "open"
+        pull, closed_by = optional_object_in(issue, "pull_request"), optional_object_in(issue, "closed_by")
         return IssueState(
             number=number,
-            is_pull=bool(pull),
-            is_open=is_open,
-            is_merged=bool(pull and (pull.get("merged_at") or pull.get("merged"))),
-            closed_by=_account(issue["closed_by"]) if issue.get("closed_by") and not is_open else None,
-            reason=str(issue.get("state_reason") or ""),
-            labels=_labels(issue),
+            is_pull=pull is not None,
+            is_open=is_open_in(issue),
+            is_merged=pull is not None and _is_merged(pull),
+            closed_by=account_of(closed_by) if closed_by is not None and not is_open_in(issue) else None,
+            reason=optional_text_in(issue, "state_reason"),
+            labels=labels_in(issue),
         )
 
     async def add_labels(self, number: int, labels: Sequence[str]) -> tuple[str, ...]:
@@ -174,7 +187,7 @@ class GitHubForge:
 
         async def make() -> tuple[str, ...]:
             path = self._path("issues", number, "labels")
-            return _labels({"labels": await self._write("POST", path, {"labels": list(labels)})})
+            return labels_in({"labels": list_of(await self._write("POST", path, {"labels": list(labels)}))})
 
         return await self._once(made, make)
 
@@ -203,7 +216,7 @@ class GitHubForge:
         return "/".join(["/repos", quote(place.owner, safe=""), quote(place.name, safe=""), *map(str, parts)])
 
     async def _read(self, path: str) -> Json:
-        return _object(await self._checked(self._api.getitem(path, None)))
+        return object_of(await self._checked(self._api.getitem(path, None)))
 
     async def _write(self, method: str, path: str, body: Json) -> Any:
         send = self._api.post if method == "POST" else self._api.patch
@@ -216,71 +229,52 @@ class GitHubForge:
         found, is_all = await self._checked(self._api.pages(address, pages))
         if not is_all and pages > 1:
             raise ForgeFailed(f"{self._place.repository} has more {path} than can be read: {len(found)} and more")
-        return [_object(one) for one in found]
+        return [object_of(one) for one in found]
 
     async def _checked(self, request: Awaitable[Made]) -> Made:
         """Await a request. Raise ForgeFailed for an answer that gidgethub cannot read."""
         try:
             return await request
-        except (HTTPException, ValueError, LookupError, RecursionError) as error:
+        except (HTTPException, httpx2.InvalidURL, ValueError, LookupError, OverflowError, RecursionError) as error:
             raise ForgeFailed(f"the answer of the forge cannot be read: {type(error).__name__}") from error
 
     def _pull(self, value: Any) -> PullRequest:
-        pull = _object(value)
-        head, base = _object(pull.get("head") or {}), _object(pull.get("base") or {})
-        of_head, of_base = _object(head.get("repo") or {}), _object(base.get("repo") or {})
-        # After its branch is deleted, `ref` is another reference at Forgejo; `label` keeps the name.
-        branch = head.get("label") if self._place.is_forgejo else head.get("ref")
+        pull = object_of(value)
+        head, base = object_of(pull.get("head")), object_of(pull.get("base"))
+        # The repository of the branch is missing if it was deleted; ours is there.
+        of_head = object_in(head, "repo")
+        is_own = of_head is not None and number_in(of_head, "id") == number_in(object_of(base.get("repo")), "id")
         return PullRequest(
-            number=_number(pull.get("number")),
-            url=str(pull.get("html_url") or ""),
-            title=str(pull.get("title") or ""),
-            body=str(pull.get("body") or ""),
-            branch=str(branch or ""),
-            head=str(head.get("sha") or ""),
-            base=str(base.get("ref") or ""),
-            author=_account(pull.get("user")),
-            # The repository of the branch is missing if it was deleted; ours is there.
-            is_own_repository=bool(of_head) and of_head.get("id") == of_base.get("id"),
-            is_draft=bool(pull.get("draft")),
-            is_open=pull.get("state") == "open",
-            is_merged=bool(pull.get("merged_at") or pull.get("merged")),
-            labels=_labels(pull),
+            number=number_in(pull, "number"),
+            url=optional_text_in(pull, "html_url"),
+            title=text_in(pull, "title"),
+            body=text_in(pull, "body"),
+            # After its branch is deleted, `ref` is another reference at Forgejo; `label` keeps the name.
+            branch=required_text_in(head, "label" if self._place.is_forgejo else "ref"),
+            head=text_in(head, "sha"),
+            base=text_in(base, "ref"),
+            author=account_in(pull, "user"),
+            is_own_repository=is_own,
+            is_draft=optional_flag_in(pull, "draft"),
+            is_open=is_open_in(pull),
+            is_merged=_is_merged(pull),
+            labels=labels_in(pull),
         )
+
+
+def _is_merged(pull: Json) -> bool:
+    return optional_flag_in(pull, "merged") or bool(optional_text_in(pull, "merged_at"))
 
 
 def _is_same(comment: Comment, marker: Marker | None, body: str) -> bool:
     return comment.marker == marker if marker else comment.body == body
 
 
-def _object(value: Any) -> Json:
-    if not isinstance(value, Mapping):
-        raise ForgeFailed("the answer of the forge has an unexpected shape")
-    return cast("Json", value)
-
-
-def _number(value: Any) -> int:
-    if not isinstance(value, int):
-        raise ForgeFailed("the answer of the forge has an unexpected shape")
-    return value
-
-
-def _account(value: Any) -> Account:
-    """Return an account. One that was deleted has no name."""
-    account = _object(value or {})
-    return Account(str(account.get("login") or ""), account.get("type") == BOT)
-
-
-def _labels(value: Json) -> tuple[str, ...]:
-    labels = value.get("labels") or ()
-    return tuple(one if isinstance(one, str) else str(_object(one).get("name") or "") for one in labels)
-
-
 def _comment(value: Any) -> Comment:
-    comment = _object(value)
+    comment = object_of(value)
     return Comment(
-        id=_number(comment.get("id")),
-        url=str(comment.get("html_url") or ""),
-        author=_account(comment.get("user")),
-        body=str(comment.get("body") or ""),
+        id=number_in(comment, "id"),
+        url=optional_text_in(comment, "html_url"),
+        author=account_in(comment, "user"),
+        body=text_in(comment, "body"),
     )

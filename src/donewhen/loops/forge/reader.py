@@ -3,12 +3,23 @@
 It only reads. Lists of issues and pull requests begin with the newest change and are not read to their end.
 """
 
-from collections.abc import Mapping
-from typing import Any, cast
 from urllib.parse import quote, urlencode
 
+from donewhen.loops.forge.answer_values import (
+    Json,
+    account_in,
+    labels_in,
+    list_of,
+    number_in,
+    object_of,
+    optional_object_in,
+    optional_text_in,
+    required_text_in,
+    text_in,
+    unexpected_shape,
+)
 from donewhen.loops.forge.forge import Account, ForgeFailed, PullRequest
-from donewhen.loops.forge.github import BOT, MOST_PAGES, PAGE, GitHubForge
+from donewhen.loops.forge.github import MOST_PAGES, PAGE, GitHubForge
 from donewhen.records import frozen
 
 GREEN = ("success", "neutral", "skipped")
@@ -41,7 +52,8 @@ class ForgeReader(GitHubForge):
         """Return the open issues, those of the newest change first: one page of them."""
         query = {"state": "open"}
         query |= {"type": "issues"} if self._place.is_forgejo else {"sort": "updated", "direction": "desc"}
-        return [_issue(one) for one in await self._list("issues", query, pages=1) if not one.get("pull_request")]
+        listed = await self._list("issues", query, pages=1)
+        return [_issue(one) for one in listed if optional_object_in(one, "pull_request") is None]
 
     async def open_pulls(self) -> list[PullRequest]:
         """Return the open pull requests, those of the newest change first: one page of them."""
@@ -56,62 +68,65 @@ class ForgeReader(GitHubForge):
             if error.status == 404:
                 raise ForgeFailed(f"{self._place.repository} has no branch {branch}", error.status) from error
             raise
-        commit = cast("Mapping[str, Any]", found.get("commit") or {})
-        return str(commit.get("id" if self._place.is_forgejo else "sha") or "")
+        return required_text_in(object_of(found.get("commit")), "id" if self._place.is_forgejo else "sha")
 
     async def failed_checks(self, commit: str) -> list[FailedCheck]:
         """Return what failed at a commit: checks of GitHub, and commit statuses, which every forge has."""
         checks = [] if self._place.is_forgejo else await self._entries(commit, "check-runs", "check_runs")
-        found = [_check(one) for one in checks if one.get("conclusion") and one["conclusion"] not in GREEN]
+        found = [_check(one) for one in checks if text_in(one, "conclusion") not in ("", *GREEN)]
         statuses = await self._entries(commit, "status", "statuses")
         return found + [_status(one) for one in statuses if _state(one) in RED]
 
-    async def _entries(self, commit: str, kind: str, key: str) -> list[Mapping[str, Any]]:
+    async def _entries(self, commit: str, kind: str, key: str) -> list[Json]:
         """Return all entries of a list that is inside an object."""
-        found: list[Mapping[str, Any]] = []
+        found: list[Json] = []
         size = "limit" if self._place.is_forgejo else "per_page"
         for page in range(1, MOST_PAGES + 1):
             query = urlencode({size: PAGE, "page": page})
             answer = await self._read(f"{self._path('commits', commit, kind)}?{query}")
-            entries: Any = answer.get(key) or []
-            if not isinstance(entries, list):
-                raise ForgeFailed("the answer of the forge has an unexpected shape")
-            listed = cast("list[Any]", entries)
-            found += [cast("Mapping[str, Any]", one) for one in listed if isinstance(one, Mapping)]
-            if not listed or len(found) >= int(answer.get("total_count") or 0):
+            total = number_in(answer, "total_count")
+            # Forgejo counts the page only, and has null for an empty list.
+            is_end = self._place.is_forgejo and total == 0
+            listed = [] if is_end else [object_of(one) for one in list_of(answer.get(key))]
+            found += listed
+            if is_end or (not self._place.is_forgejo and len(found) >= total):
                 return found
+            if not listed:
+                raise unexpected_shape()
         raise ForgeFailed(f"{self._place.repository} has more {key} than can be read: {len(found)} and more")
 
 
-def _issue(value: Mapping[str, Any]) -> OpenIssue:
-    user = cast("Mapping[str, Any]", value.get("user") or {})
-    labels = cast("list[Any]", value.get("labels") or [])
+def _issue(value: Json) -> OpenIssue:
     return OpenIssue(
-        number=int(value.get("number") or 0),
-        title=str(value.get("title") or ""),
-        body=str(value.get("body") or ""),
-        author=Account(str(user.get("login") or ""), user.get("type") == BOT),
-        labels=tuple(str(one.get("name") if isinstance(one, Mapping) else one) for one in labels),  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - any JSON
-        comments=int(value.get("comments") or 0),
+        number=number_in(value, "number"),
+        title=text_in(value, "title"),
+        body=text_in(value, "body"),
+        author=account_in(value, "user"),
+        labels=labels_in(value),
+        comments=number_in(value, "comments"),
     )
 
 
-def _check(value: Mapping[str, Any]) -> FailedCheck:
-    output = cast("Mapping[str, Any]", value.get("output") or {})
-    details = "\n".join(str(output[key]) for key in ("title", "summary") if output.get(key))
-    url = str(value.get("html_url") or value.get("details_url") or "")
-    return FailedCheck(name=str(value.get("name") or ""), conclusion=str(value["conclusion"]), details=details, url=url)
-
-
-def _status(value: Mapping[str, Any]) -> FailedCheck:
+def _check(value: Json) -> FailedCheck:
+    output = optional_object_in(value, "output") or {}
+    details = [optional_text_in(output, key) for key in ("title", "summary")]
     return FailedCheck(
-        name=str(value.get("context") or ""),
-        conclusion=_state(value),
-        details=str(value.get("description") or ""),
-        url=str(value.get("target_url") or ""),
+        name=text_in(value, "name"),
+        conclusion=text_in(value, "conclusion"),
+        details="\n".join(one for one in details if one),
+        url=optional_text_in(value, "html_url") or optional_text_in(value, "details_url"),
     )
 
 
-def _state(status: Mapping[str, Any]) -> str:
+def _status(value: Json) -> FailedCheck:
+    return FailedCheck(
+        name=text_in(value, "context"),
+        conclusion=_state(value),
+        details=optional_text_in(value, "description"),
+        url=optional_text_in(value, "target_url"),
+    )
+
+
+def _state(status: Json) -> str:
     """Return the state of a commit status. Forgejo names it `status`."""
-    return str(status.get("state") or status.get("status") or "")
+    return optional_text_in(status, "state") or required_text_in(status, "status")
