@@ -102,6 +102,13 @@ async def test_a_pull_request_of_a_person_on_our_branch_is_not_ours(
         await forge.open_pull(new())
 
 
+async def test_a_request_that_its_owner_opened_by_hand_is_the_one_of_the_branch(
+    server: ForgeServer, forge: Forge, work: str
+) -> None:
+    server.pull("work", author=ME)
+    assert (await forge.open_pull(new())).number == 1
+
+
 @pytest.mark.parametrize(
     ("branch", "said"), [("missing", "head: invalid"), ("main", "No commits between main and main")]
 )
@@ -220,9 +227,21 @@ async def test_a_token_of_an_app_works_although_it_may_not_ask_who_it_is(
 ) -> None:
     server.fail("users/get-authenticated", Answers(403, "Resource not accessible by integration"))
     server.pull("person", body=str(MARKER))
-    await forge.open_pull(new())
+    server.pull("backport/s1", title="a copy", body=str(MARKER), author=User("Copilot", "Bot"))
+    server.pull("backport", title="another copy", body=str(MARKER), author=BOT)
+    server.push("donewhen/s1", {"fix.py": "1\n"})
+    await forge.open_pull(new("donewhen/s1"))
     assert (await forge.me()).login == ""
-    assert [pull.branch for pull in await forge.marked_pulls()] == ["work"]
+    assert [pull.branch for pull in await forge.marked_pulls()] == ["donewhen/s1"]
+
+
+async def test_a_request_of_another_bot_is_not_ours_for_a_token_of_an_app(
+    server: ForgeServer, forge: Forge, work: str
+) -> None:
+    server.fail("users/get-authenticated", Answers(403, "Resource not accessible by integration"))
+    server.pull("work", body="no marker", author=BOT)
+    with pytest.raises(ForgeFailed, match=r"stale\[bot\] has opened pull request 1 of the branch work"):
+        await forge.open_pull(new())
 
 
 async def test_a_long_or_hostile_title_is_one_line(server: ForgeServer, forge: Forge, work: str) -> None:

@@ -11,7 +11,7 @@ from donewhen.loops.forge.forge import Forge, ForgeFailed, NewPullRequest
 from donewhen.loops.forge.marker import Marker, marked_text
 from donewhen.loops.forge.push import Pushed, push_branch
 from donewhen.loops.forge.remote import ForgePlace, Remote, forge_place
-from forge_server import ME, Drops, ForgeServer, running_forge
+from forge_server import ME, Answers, Drops, ForgeServer, running_forge
 from repositories import commit, git, opened, write
 
 pytestmark = pytest.mark.anyio
@@ -106,3 +106,12 @@ async def test_a_push_uses_the_address_beside_the_api(server: ForgeServer, place
         pushed = await push_branch(store, place, Token("FORGE_TOKEN", server.token), made, "work")
     assert pushed is Pushed.CREATED
     assert server.world.commit_of("work") == made
+
+
+async def test_a_token_that_cannot_say_whose_it_is_does_nothing(server: ForgeServer, place: ForgePlace) -> None:
+    refused = "token does not have at least one of required scope(s): [read:user]"
+    server.fail("users/get-authenticated", Answers(403, refused))
+    with pytest.raises(ForgeFailed, match="the token in FORGE_TOKEN needs the scope read:user"):
+        async with open_forge(place, Token("FORGE_TOKEN", server.token)) as forge:
+            await forge.open_pull(NEW)
+    assert [one.operation for one in server.received] == ["users/get-authenticated"]

@@ -39,6 +39,12 @@ async def test_a_missing_right_is_not_tried_again(server: ForgeServer, forge: Fo
     assert server.count("pulls/list") == 1
 
 
+async def test_only_the_token_of_an_app_may_not_know_its_owner(server: ForgeServer, forge: Forge) -> None:
+    server.fail("users/get-authenticated", Answers(403, "Resource protected by organization SAML enforcement"))
+    with pytest.raises(ForgeFailed, match="has no right to do this in octo/widgets: Resource protected"):
+        await forge.me()
+
+
 async def test_a_repository_that_is_not_there_may_also_be_hidden(server: ForgeServer, token: Token) -> None:
     place = forge_place(Remote("127.0.0.1", "octo", "other"), server.url, "FORGE_TOKEN", "github")
     async with open_forge(place, token) as forge:

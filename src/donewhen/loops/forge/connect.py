@@ -37,6 +37,8 @@ async def open_forge(place: ForgePlace, token: Token, patience: Patience = NORMA
     from donewhen.loops.forge.github import GitHubForge, connected
 
     async with connected(place, token, patience, GitHubForge) as forge:
+        if place.is_forgejo:
+            await forge.me()  # a token may be without the scope for it: that is said before anything is done
         yield forge
 
 

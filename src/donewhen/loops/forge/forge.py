@@ -116,7 +116,7 @@ class Forge(Protocol):
         ...
 
     async def is_me(self, account: Account) -> bool:
-        """Return True for the owner of the token; for the token of an app, which is not told its name, for any bot."""
+        """Return True for the owner of the token; for the token of an app, which is not told its name, for any app."""
         ...
 
     async def newest_pull(self, branch: str) -> PullRequest | None:

@@ -54,6 +54,9 @@ DUPLICATE = (409, 422)
 
 APP = Account("", is_bot=True)
 """The owner of an app's token, such as that of GitHub Actions: it may not ask who it is."""
+APP_REFUSAL = "Resource not accessible by integration"
+"""What GitHub says to it."""
+APP_LOGIN_END = "[bot]"
 
 Made = TypeVar("Made")
 Client = TypeVar("Client", bound="GitHubForge")
@@ -86,14 +89,31 @@ class GitHubForge:
             except Later:
                 raise
             except ForgeFailed as error:
-                if error.status != 403:
+                if error.status == 403 and self._place.is_forgejo:
+                    line = (
+                        f"the token in {self._place.token_env} needs the scope read:user, to tell our work from others'"
+                    )
+                    raise ForgeFailed(line, error.status) from error
+                if error.status != 403 or APP_REFUSAL not in str(error):
                     raise
                 self._me = APP
         return self._me
 
     async def is_me(self, account: Account) -> bool:
         me = await self.me()
-        return account.login == me.login if me.login else account.is_bot
+        return account.login == me.login if me.login else account.is_bot and account.login.endswith(APP_LOGIN_END)
+
+    async def is_ours(self, made: PullRequest | Comment) -> bool:
+        """Return True for what we made: it has a marker and is by the owner of the token.
+
+        Of an app that is not told its name, every app may be the author. Then the marker of a pull request must name
+        its branch, too: a bot that copies our text into a request of another branch is not us.
+        """
+        if made.marker is None or not await self.is_me(made.author):
+            return False
+        if (await self.me()).login or isinstance(made, Comment):
+            return True
+        return made.branch.endswith(f"/{made.marker.session}")
 
     async def newest_pull(self, branch: str) -> PullRequest | None:
         if self._place.is_forgejo:  # it cannot filter by branch
@@ -107,7 +127,7 @@ class GitHubForge:
 
     async def marked_pulls(self, loop: str = "") -> tuple[PullRequest, ...]:
         found = [self._pull(one) for one in await self._list("pulls", {"state": "open"})]
-        ours = [pull for pull in found if pull.is_own_repository and await self.is_me(pull.author)]
+        ours = [pull for pull in found if pull.is_own_repository and await self.is_ours(pull)]
         return tuple(pull for pull in ours if pull.marker and loop in ("", pull.marker.loop))
 
     async def open_pull(self, new: NewPullRequest) -> PullRequest:
@@ -120,7 +140,7 @@ class GitHubForge:
 
         async def made() -> PullRequest | None:
             newest = await self.newest_pull(new.branch)
-            if newest is None or newest.marker != marker_in(new.body) or not await self.is_me(newest.author):
+            if newest is None or newest.marker != marker_in(new.body) or not await self.is_ours(newest):
                 return None
             return newest
 
@@ -131,7 +151,8 @@ class GitHubForge:
                 newest = await self.newest_pull(new.branch) if error.status in DUPLICATE else None
                 if newest is None or not newest.is_open:
                     raise
-                if not await self.is_me(newest.author):
+                is_by_hand = newest.author.login == (await self.me()).login != ""
+                if not is_by_hand and not await self.is_ours(newest):
                     who = shortened(one_line(newest.author.login))
                     line = f"{who} has opened pull request {newest.number} of the branch {new.branch}"
                     raise ForgeFailed(line, error.status) from error
