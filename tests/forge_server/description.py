@@ -20,6 +20,7 @@ NEUTRAL = {"uri": "https://example.invalid/", "date-time": "2026-01-01T00:00:00Z
 """Values of formats."""
 
 Json = dict[str, Any]
+NOT_LISTED: Json = {"not": {}}
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class Operation:
         return dict(zip(names, found.groups(), strict=True)) if found else None
 
     def answer_schema(self, status: int) -> Json | None:
-        """Return the schema of an answer. A refusal that the description does not list is a plain error."""
-        return self.answers.get(str(status), ERROR if status >= 400 else None)
+        """Return the schema of an answer. What the description does not list is a plain error, or not allowed."""
+        return self.answers.get(str(status), ERROR if status >= 300 else NOT_LISTED)
 
 
 @cache

@@ -14,6 +14,8 @@ class Answers:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     value: Any = None
     """The whole body, as bytes or as what becomes JSON; without it, an object with the message."""
+    is_wrong: bool = False
+    """It breaks the description on purpose, so that it is not validated."""
 
 
 @dataclass(frozen=True)

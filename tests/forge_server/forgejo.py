@@ -10,42 +10,60 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from .description import Operation
 from .operations import OPERATIONS, Call, Refused
 from .world import Json
 
 API = "/api/v1"
 MOST = 50
 """Items on a page, whatever a request says."""
-PARAMETERS = {
-    "pulls/list": {"state", "sort", "milestone", "labels", "poster", "base_branch", "page", "limit"},
-    "issues/list-comments": {"since", "before", "page", "limit"},
-    "issues/list-for-repo": {
-        "state",
-        "labels",
-        "q",
-        "type",
-        "milestones",
-        "since",
-        "before",
-        "created_by",
-        "assigned_by",
-        "mentioned_by",
-        "page",
-        "limit",
-    },
-    "repos/get-combined-status-for-ref": {"page", "limit"},
-}
-KEYS = {
-    "pulls/create": {"assignee", "assignees", "base", "body", "due_date", "head", "labels", "milestone", "title"},
-    "pulls/update": {"title", "body", "base", "state", "labels"},
-    "issues/create-comment": {"body"},
-    "issues/add-labels": {"labels"},
+TEXT: Json = {"type": "string"}
+NUMBER: Json = {"type": "integer", "minimum": 1}
+NUMBERS: Json = {"type": "array", "items": NUMBER}
+STATE: Json = {"enum": ["open", "closed", "all"]}
+MOMENT: Json = {"type": "string", "format": "date-time"}
+PAGE: Json = {"page": NUMBER, "limit": NUMBER}
+ORDER: Json = {
+    "enum": ["oldest", "recentupdate", "recentclose", "leastupdate", "mostcomment", "leastcomment", "priority"]
 }
 
 
-def problems(operation: str, call: Call) -> list[str]:
-    wrong = [f"unknown parameter {name}" for name in call.query if name not in PARAMETERS.get(operation, ())]
-    return wrong + [f"unknown key {name}" for name in call.body or () if name not in KEYS.get(operation, ())]
+def _request(id: str, query: Json | None = None, needed: Json | None = None, more: Json | None = None) -> Operation:
+    """Return an operation with its parameters, and the required and other keys of its body."""
+    body = {"type": "object", "required": [*(needed or {})], "properties": {**(needed or {}), **(more or {})}}
+    return Operation(id, "", "", query or {}, None if needed is more is None else body, {})
+
+
+REQUESTS = {
+    one.id: one
+    for one in (
+        _request("users/get-authenticated"),
+        _request("repos/get-branch"),
+        _request("repos/get-combined-status-for-ref", PAGE),
+        _request(
+            "pulls/list",
+            {"state": STATE, "sort": ORDER, "milestone": NUMBER, "labels": TEXT, "poster": TEXT, **PAGE},
+        ),
+        _request("pulls/get"),
+        _request(
+            "pulls/create",
+            needed={"title": TEXT, "head": TEXT, "base": TEXT},
+            more={"body": TEXT, "assignee": TEXT, "due_date": MOMENT, "labels": NUMBERS, "milestone": NUMBER},
+        ),
+        _request("pulls/update", more={"title": TEXT, "body": TEXT, "base": TEXT, "state": STATE, "labels": NUMBERS}),
+        _request(
+            "issues/list-for-repo",
+            {"state": STATE, "labels": TEXT, "q": TEXT, "type": {"enum": ["issues", "pulls"]}, "created_by": TEXT}
+            | {"milestones": TEXT, "since": MOMENT, "before": MOMENT, "assigned_by": TEXT, "mentioned_by": TEXT}
+            | PAGE,
+        ),
+        _request("issues/get"),
+        _request("issues/list-comments", {"since": MOMENT, "before": MOMENT, **PAGE}),
+        _request("issues/create-comment", needed={"body": TEXT}, more={"updated_at": MOMENT}),
+        _request("issues/add-labels", needed={"labels": {"type": "array", "items": {"type": ["string", "integer"]}}}),
+    )
+}
+"""What the operations that the program uses accept."""
 
 
 def answer(operation: str, call: Call) -> tuple[int, Any, Mapping[str, str]]:

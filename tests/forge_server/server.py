@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import re
 import secrets
 import threading
 from collections.abc import Callable, Generator, Mapping
@@ -23,7 +24,13 @@ from .world import PERSON, Item, Json, User, World
 API = "/api/v3"
 PAGE = 30
 """Items on a page, if a request does not say."""
-NEEDED = ("user-agent", "accept", "x-github-api-version")
+FIELDS = {
+    "user-agent": ".+",
+    "accept": r"application/(vnd\.github[\w.]*\+)?json",
+    "x-github-api-version": "2022-11-28",
+}
+"""What every request to the API has."""
+WRONG_TOKEN, NOT_FOUND = "Bad credentials", "Not Found"
 GIT_OPERATIONS = {"info/refs": "git/refs", "git-upload-pack": "git/fetch", "git-receive-pack": "git/push"}
 
 
@@ -188,6 +195,10 @@ class _Reply:
     body: bytes
 
 
+def _refusal(message: str) -> Json:
+    return {"message": message, "documentation_url": "https://example.invalid/"}
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # otherwise each answer waits for the acknowledgement of its head
@@ -219,12 +230,14 @@ class _Handler(BaseHTTPRequestHandler):
             forge.received.append(received)
             waiting = forge.faults.get(received.operation, [])
             fault = waiting.pop(0) if waiting else None
+        wrong = [] if in_git else self._problems(received, parts.query)
+        self._note(received.operation or f"{self.command} {received.path}", "request", wrong)
         if forge.on_request is not None:
             forge.on_request(received)
         if isinstance(fault, Answers):
-            return self._send(self._fault(received, fault))
+            return self._send(self._fault(received, fault, in_git))
         if fault is None or fault.after_effect:
-            reply = self._git(received, parts.query) if in_git else self._api(received)
+            reply = self._git(received, parts.query) if in_git else self._api(received, wrong)
             if fault is None:
                 return self._send(reply)
         if isinstance(fault, Hangs):
@@ -273,50 +286,87 @@ class _Handler(BaseHTTPRequestHandler):
 
     # -- the API --
 
-    def _fault(self, received: Received, fault: Answers) -> _Reply:
-        """A refusal has the shape that the description gives it."""
-        if isinstance(fault.value, bytes):
-            return _Reply(fault.status, fault.headers, fault.value)
-        found = description.operation_for(self.command, received.path)
-        schema = found[0].answer_schema(fault.status) if found else description.ERROR
-        refusal = {"message": fault.message, "documentation_url": "https://example.invalid/"}
-        value = description.filled(schema, refusal if fault.value is None else fault.value)
-        self._note(received.operation, f"answer {fault.status}", description.problems(schema, value))
-        return self._json(fault.status, value, fault.headers)
-
-    def _api(self, received: Received) -> _Reply:
-        forge = self.server.forge
+    def _problems(self, received: Received, query: str) -> list[str]:
+        """Return what is wrong with a request, whoever asks and whatever is answered."""
         found = description.operation_for(self.command, received.path)
         if found is None:
-            self._note(f"{self.command} {received.path}", "request", ["no such operation"])
-            return self._json(404, {"message": "Not Found"})
+            return ["no such operation"]
+        names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
+        wrong = [f"repeated parameter {name}" for name in received.query if names.count(name) > 1]
+        needed = FIELDS | ({"content-type": "application/json.*"} if received.body else {})
+        given = received.fields
+        wrong += [f"field {name}" for name, form in needed.items() if not re.fullmatch(form, given.get(name, ""))]
+        try:
+            body = json.loads(received.body) if received.body else None
+        except ValueError:
+            return [*wrong, "a body that is no JSON"]
+        operation = forgejo.REQUESTS.get(found[0].id) if self.server.forge.is_forgejo else found[0]
+        if operation is None:
+            return [*wrong, "no operation of Forgejo"]
+        return (
+            wrong + description.query_problems(operation, received.query) + description.body_problems(operation, body)
+        )
+
+    def _fault(self, received: Received, fault: Answers, in_git: bool) -> _Reply:
+        is_validated = not in_git and not fault.is_wrong
+        value = _refusal(fault.message) if fault.value is None else fault.value
+        if isinstance(value, bytes):
+            if is_validated:
+                self._validate(received, fault.status, value)
+            return _Reply(fault.status, fault.headers, value)
+        if is_validated:
+            return self._filled(received, fault.status, value, fault.headers)
+        return self._json(fault.status, value, fault.headers)
+
+    def _refused(self, received: Received, status: int, message: str) -> _Reply:
+        return self._filled(received, status, _refusal(message))
+
+    def _filled(self, received: Received, status: int, value: Any, fields: Mapping[str, str] | None = None) -> _Reply:
+        """Return an answer with what its schema requires beside the given facts."""
+        schema = self._schema(received, status)
+        reply = self._json(status, description.filled(schema, value) if schema else value, fields)
+        self._validate(received, status, reply.body)
+        return reply
+
+    def _validate(self, received: Received, status: int, body: bytes) -> None:
+        try:
+            wrong = description.problems(self._schema(received, status), json.loads(body))
+        except ValueError:
+            wrong = ["no JSON"]
+        self._note(received.operation, f"answer {status}", wrong)
+
+    def _schema(self, received: Received, status: int) -> Json | None:
+        """Return the schema of an answer. Of Forgejo's only those of refusals are known."""
+        if self.server.forge.is_forgejo:
+            return description.ERROR if status >= 400 else None
+        found = description.operation_for(self.command, received.path)
+        return found[0].answer_schema(status) if found else description.ERROR
+
+    def _api(self, received: Received, wrong: list[str]) -> _Reply:
+        forge = self.server.forge
+        found = description.operation_for(self.command, received.path)
+        scheme, _, given = received.fields.get("authorization", "").partition(" ")
+        if scheme.lower() not in ("token", "bearer") or given != forge.token:
+            return self._refused(received, 401, WRONG_TOKEN)
+        if found is None:
+            return self._refused(received, 404, NOT_FOUND)
         operation, values = found
-        if received.fields.get("authorization", "").partition(" ")[2] != forge.token:
-            return self._json(401, {"message": "Bad credentials"})
         if [values.get(key) for key in ("owner", "repo") if key in values] not in ([], [forge.owner, forge.name]):
-            return self._json(404, {"message": "Not Found"})
+            return self._refused(received, 404, NOT_FOUND)
+        if wrong:
+            return self._refused(received, 422, "; ".join(wrong))
         body = json.loads(received.body) if received.body else None
-        if forge.is_forgejo:
-            call = Call(forge.world, values, received.query, body)
-            self._note(operation.id, "request", forgejo.problems(operation.id, call))
-            return self._json(*forgejo.answer(operation.id, call))
-        wrong = [f"no field {name}" for name in NEEDED if name not in received.fields]
-        wrong += description.query_problems(operation, received.query) + description.body_problems(operation, body)
-        if self._note(operation.id, "request", wrong):
-            return self._json(422, {"message": "; ".join(wrong)})
+        call = Call(forge.world, values, received.query, body)
         with forge.lock:
+            if forge.is_forgejo:
+                status, value, fields = forgejo.answer(operation.id, call)
+                return self._filled(received, status, value, fields)
             try:
-                status, value = (
-                    int(min(operation.answers)),
-                    OPERATIONS[operation.id](Call(forge.world, values, received.query, body)),
-                )
+                status, value = int(min(operation.answers)), OPERATIONS[operation.id](call)
             except Refused as refused:
                 status, value = refused.status, refused.body
         value, fields = self._page(received, value)
-        schema = operation.answer_schema(status)
-        whole = description.filled(schema, value)
-        self._note(operation.id, f"answer {status}", description.problems(schema, whole))
-        return self._json(status, whole, fields)
+        return self._filled(received, status, value, fields)
 
     def _page(self, received: Received, value: Any) -> tuple[Any, Mapping[str, str]]:
         if not isinstance(value, list) or self.command != "GET":
@@ -329,9 +379,8 @@ class _Handler(BaseHTTPRequestHandler):
         query = urlencode({**received.query, "page": str(page + 1)})
         return shown, {"Link": f'<{self.server.forge.url}{quote(received.path)}?{query}>; rel="next"'}
 
-    def _note(self, operation: str, what: str, wrong: list[str]) -> bool:
+    def _note(self, operation: str, what: str, wrong: list[str]) -> None:
         self.server.forge.violations += [f"{operation}, {what}: {one}" for one in wrong]
-        return bool(wrong)
 
     def _json(self, status: int, value: Any, fields: Mapping[str, str] | None = None) -> _Reply:
         limits = {"X-RateLimit-Limit": "5000", "X-RateLimit-Remaining": "4999", "X-RateLimit-Reset": "1900000000"}

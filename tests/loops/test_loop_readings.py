@@ -43,7 +43,7 @@ def test_failing_to_read_a_forge_is_not_nothing_to_do(tmp_path: Path) -> None:
         code, finished, _ = made.scene.run("ci-sweeper")
         assert (code, finished["outcome"]) == (4, "failed")
         assert "input 'ci': the token in FORGE_TOKEN has no right" in finished["reason"]
-        made.server.fail("checks/list-for-ref", Answers(200, headers={"Content-Type": "application/json"}, value=b"{}"))
+        made.server.fail("checks/list-for-ref", Answers(200, value={}, is_wrong=True))
         code, finished, _ = made.scene.run("ci-sweeper")
         assert (code, finished["reason"]) == (4, "input 'ci': the answer of the forge has an unexpected shape")
         made.server.world.check_runs.clear()

@@ -12,15 +12,14 @@ from forge_server.faults import Answers
 
 PULL = b'[{"number": 1, "user": {"login": "x"}, "head": {"repo": {"id": 1}}, "base": {"repo": {"id": 1}}, "labels": 5}]'
 DEEP = b"[" * 100_000
+JSON = {"Content-Type": "application/json"}
 ANSWERS = {
-    "no JSON": Answers(200, value=b"\x1b[2J<html>", headers={"Content-Type": "application/json"}),
-    "deep JSON": Answers(200, value=DEEP, headers={"Content-Type": "application/json"}),
-    "another shape": Answers(200, value=b'{"number": "1"}', headers={"Content-Type": "application/json"}),
-    "a list of something else": Answers(200, value=b"[1, null]", headers={"Content-Type": "application/json"}),
-    "a number for a list": Answers(200, value=PULL, headers={"Content-Type": "application/json"}),
-    "another encoding": Answers(
-        200, value=b"[]", headers={"Content-Type": "application/json", "Content-Encoding": "gzip"}
-    ),
+    "no JSON": Answers(200, value=b"\x1b[2J<html>", headers=JSON, is_wrong=True),
+    "deep JSON": Answers(200, value=DEEP, headers=JSON, is_wrong=True),
+    "another shape": Answers(200, value=b'{"number": "1"}', headers=JSON, is_wrong=True),
+    "a list of something else": Answers(200, value=b"[1, null]", headers=JSON, is_wrong=True),
+    "a number for a list": Answers(200, value=PULL, headers=JSON, is_wrong=True),
+    "another encoding": Answers(200, value=b"[]", headers={**JSON, "Content-Encoding": "gzip"}),
     "a refusal": Answers(403, "no\x1b[2J\nround_finished"),
 }
 

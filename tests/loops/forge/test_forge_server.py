@@ -1,40 +1,58 @@
 """The test forge itself: it notices every request and answer that GitHub's description does not allow."""
 
+import contextlib
+import dataclasses
 import gzip
 import json
 import shutil
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from forge_server import Answers, ForgeServer, description, running_forge
+from forge_server import Answers, Drops, Fault, ForgeServer, description, running_forge
 from forge_server.make_description import DATA, LICENCE, OPERATIONS, PACKAGE
 from forge_server.operations import OPERATIONS as SERVED
 
 PULL = {"title": "t", "head": "work", "base": "main"}
 
 
-def ask(server: ForgeServer, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None) -> int:
-    fields = {"authorization": f"token {server.token}", "x-github-api-version": "2022-11-28"}
-    return httpx2.request(method, server.url + path, headers=fields, json=body, params=query or {}).status_code
+def ask(
+    server: ForgeServer, method: str, path: str, body: Any = None, query: Any = None, **changed: str
+) -> httpx2.Response:
+    """Send a request that is right but for the given parts. A name in `changed` is a field, with `_` for `-`."""
+    fields = {
+        "authorization": f"token {server.token}",
+        "accept": "application/vnd.github.v3+json",
+        "x-github-api-version": "2022-11-28",
+        "content-type": "application/json",
+    } | {name.replace("_", "-"): text for name, text in changed.items()}
+    content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+    return httpx2.request(method, server.url + path, headers=fields, content=content, params=query or {})
 
 
-@pytest.mark.parametrize(
-    ("body", "problem"),
-    [
-        ({"title": "t", "base": "main"}, '"head" is a required property'),
-        ({**PULL, "draft": "yes"}, "draft: "),
-        ({**PULL, "labels": []}, "unknown key labels"),
-        ([], "is not of type"),
-    ],
-)
-def test_a_body_that_the_description_does_not_allow_is_noticed(tmp_path: Path, body: Any, problem: str) -> None:
+BODIES: list[tuple[Any, str]] = [
+    ({"title": "t", "base": "main"}, '"head" is a required property'),
+    ({**PULL, "draft": "yes"}, "draft: "),
+    ({**PULL, "labels": []}, "unknown key labels"),
+    ([], "is not of type"),
+    (b"{", "a body that is no JSON"),
+    (None, "null is not of type"),
+]
+ARMED: list[Fault | None] = [None, Answers(422), Drops(), Drops(after_effect=True)]
+
+
+@pytest.mark.parametrize(("body", "problem"), BODIES)
+@pytest.mark.parametrize("fault", ARMED, ids=["served", "refused", "dropped", "dropped after"])
+def test_a_body_that_the_description_does_not_allow_is_noticed(
+    tmp_path: Path, body: Any, problem: str, fault: Fault | None
+) -> None:
     with pytest.raises(AssertionError, match=problem), running_forge(tmp_path) as server:
-        assert ask(server, "POST", "/repos/octo/widgets/pulls", body) == 422
+        server.fail("pulls/create", *([fault] if fault else []))
+        with contextlib.suppress(httpx2.HTTPError):
+            assert ask(server, "POST", "/repos/octo/widgets/pulls", body).status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -43,20 +61,103 @@ def test_a_body_that_the_description_does_not_allow_is_noticed(tmp_path: Path, b
         ("/repos/octo/widgets/pulls", {"state": "opened"}, "parameter state"),
         ("/repos/octo/widgets/pulls", {"per_page": "many"}, "parameter per_page"),
         ("/repos/octo/widgets/pulls", {"author": "me"}, "unknown parameter author"),
+        ("/repos/octo/widgets/pulls", [("state", "opened"), ("state", "open")], "repeated parameter state"),
         ("/repos/octo/widgets/wishes", {}, "no such operation"),
     ],
 )
 def test_a_question_that_the_description_does_not_allow_is_noticed(
-    tmp_path: Path, path: str, query: dict[str, str], problem: str
+    tmp_path: Path, path: str, query: Any, problem: str
 ) -> None:
     with pytest.raises(AssertionError, match=problem), running_forge(tmp_path) as server:
-        assert ask(server, "GET", path, query=query) in (404, 422)
+        assert ask(server, "GET", path, query=query).status_code in (404, 422)
 
 
-def test_a_wrong_answer_is_noticed(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="answer 200: 0/number"), running_forge(tmp_path) as server:
-        server.fail("pulls/list", Answers(200, value=[{"number": "seven"}]))
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({"x_github_api_version": "rubbish"}, 422),
+        ({"accept": "text/html"}, 422),
+        ({"content_type": "text/plain"}, 422),
+    ],
+)
+def test_a_field_that_is_not_as_it_must_be_is_noticed(tmp_path: Path, changed: dict[str, str], status: int) -> None:
+    (name,) = changed
+    with pytest.raises(AssertionError, match=f"field {name.replace('_', '-')}"), running_forge(tmp_path) as server:
+        assert ask(server, "POST", "/repos/octo/widgets/pulls", PULL, **changed).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("path", "changed", "status"),
+    [("octo/widgets", {"authorization": "token wrong"}, 401), ("octo/other", {}, 404)],
+)
+def test_a_wrong_request_is_noticed_although_it_is_refused_for_another_reason(
+    tmp_path: Path, path: str, changed: dict[str, str], status: int
+) -> None:
+    with pytest.raises(AssertionError, match="unknown key labels"), running_forge(tmp_path) as server:
+        answer = ask(server, "POST", f"/repos/{path}/pulls", {**PULL, "labels": []}, **changed)
+        assert answer.status_code == status
+
+
+ANSWERED = [
+    (Answers(200, value=[{"number": "seven"}]), "answer 200: 0/number"),
+    (Answers(200, value=b'[{"number": "seven"}]'), "answer 200: 0/number"),
+    (Answers(200, value=b"[{}]"), '"number" is a required property'),
+    (Answers(200, value=b"<html>"), "answer 200: no JSON"),
+    (Answers(201, value=[]), "answer 201"),
+    (Answers(403, value={"message": 5}), "answer 403: message"),
+    (Answers(422, value={"message": "no", "errors": "many"}), "answer 422: errors"),
+]
+
+
+@pytest.mark.parametrize(("answer", "problem"), ANSWERED)
+def test_a_wrong_answer_is_noticed(tmp_path: Path, answer: Answers, problem: str) -> None:
+    with pytest.raises(AssertionError, match=problem), running_forge(tmp_path / "noticed") as server:
+        server.fail("pulls/list", answer)
         ask(server, "GET", "/repos/octo/widgets/pulls")
+    with running_forge(tmp_path / "on purpose") as server:  # the control: nothing else is noticed
+        server.fail("pulls/list", dataclasses.replace(answer, is_wrong=True))
+        ask(server, "GET", "/repos/octo/widgets/pulls")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "changed", "constant"),
+    [
+        ("octo/widgets/pulls", None, {"authorization": "token wrong"}, "server.WRONG_TOKEN"),
+        ("octo/other/pulls", None, {}, "server.NOT_FOUND"),
+        ("octo/widgets/pulls", PULL, {}, "operations.INVALID"),
+    ],
+    ids=["401", "404", "422"],
+)
+def test_the_refusals_of_the_server_itself_are_validated(
+    tmp_path: Path, path: str, body: Any, changed: dict[str, str], constant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = "POST" if body else "GET"
+    with running_forge(tmp_path / "right") as server:
+        assert ask(server, method, f"/repos/{path}", body, **changed).status_code in (401, 404, 422)
+    monkeypatch.setattr(f"forge_server.{constant}", 5)
+    with pytest.raises(AssertionError, match="message: 5 is not of type"), running_forge(tmp_path / "wrong") as server:
+        ask(server, method, f"/repos/{path}", body, **changed)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "query", "problem"),
+    [
+        ("POST", "pulls", {**PULL, "draft": True}, {}, "unknown key draft"),
+        ("POST", "pulls", {"title": "t", "base": "main"}, {}, '"head" is a required property'),
+        ("POST", "issues/1/comments", {"body": 5}, {}, "body: 5 is not of type"),
+        ("POST", "issues/1/labels", {"labels": "bug"}, {}, "labels: "),
+        ("GET", "pulls", None, {"per_page": "5"}, "unknown parameter per_page"),
+        ("GET", "pulls", None, {"limit": "many"}, "parameter limit"),
+        ("GET", "pulls", None, {"sort": "created"}, "parameter sort"),
+        ("GET", "commits/main/check-runs", None, {}, "no operation of Forgejo"),
+    ],
+)
+def test_a_request_that_forgejo_does_not_know_is_noticed(
+    tmp_path: Path, method: str, path: str, body: Any, query: dict[str, str], problem: str
+) -> None:
+    with pytest.raises(AssertionError, match=problem), running_forge(tmp_path, is_forgejo=True) as server:
+        server.issue("an issue")
+        assert ask(server, method, f"/repos/octo/widgets/{path}", body, query).status_code == 422
 
 
 def test_every_operation_gives_a_valid_answer(server: ForgeServer) -> None:
@@ -80,9 +181,11 @@ def test_every_operation_gives_a_valid_answer(server: ForgeServer) -> None:
         "/actions/runs?status=failure", "/commits/work/check-runs",
         "/commits/work/status",
     ]  # fmt: skip
-    statuses = [ask(server, method, f"/repos/octo/widgets/{path}", body) for method, path, body in requests]
-    statuses += [ask(server, "GET", f"/repos/octo/widgets{path}") for path in reads]
-    assert [*statuses, ask(server, "GET", "/user")] == [201, 200, 201, 200, 201, 200, 201, *[200] * (len(reads) + 1)]
+    statuses = [ask(server, method, f"/repos/octo/widgets/{path}", body).status_code for method, path, body in requests]
+    statuses += [
+        ask(server, "GET", path).status_code for path in (*(f"/repos/octo/widgets{one}" for one in reads), "/user")
+    ]
+    assert statuses == [201, 200, 201, 200, 201, 200, 201, *[200] * (len(reads) + 1)]
     assert {one.operation for one in server.received} == set(SERVED)
 
 
@@ -96,11 +199,10 @@ def test_the_description_has_exactly_the_operations_that_are_served() -> None:
 def test_a_refusal_has_the_words_of_github(server: ForgeServer) -> None:
     server.push("work", {"a": "a"})
     server.pull("work")
-    fields = {"authorization": f"token {server.token}", "x-github-api-version": "2022-11-28"}
-    answer = httpx2.post(f"{server.url}/repos/octo/widgets/pulls", headers=fields, json=PULL)
+    answer = ask(server, "POST", "/repos/octo/widgets/pulls", PULL)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["message"] == "A pull request already exists for octo:work."
-    wrong = httpx2.get(f"{server.url}/user", headers={**fields, "authorization": "token wrong"})
+    wrong = ask(server, "GET", "/user", authorization="token wrong")
     assert (wrong.status_code, wrong.json()["message"]) == (401, "Bad credentials")
 
 

@@ -112,7 +112,8 @@ async def test_an_answer_of_another_shape_is_a_value_or_one_line_and_never_nothi
     server.pull("other", author=ME)
     async with open_reader(place, token, ONCE) as reader:
         for key, wrong, answer in changed(asked.answer):
-            server.fail(asked.operation, Answers(200, headers=JSON, value=json.dumps(answer).encode()))
+            body = json.dumps(answer).encode()
+            server.fail(asked.operation, Answers(200, headers=JSON, value=body, is_wrong=True))
             try:
                 found = await asked.ask(reader)
             except ForgeFailed as error:

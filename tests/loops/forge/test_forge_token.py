@@ -43,7 +43,7 @@ async def test_control_plain_gidgethub_sends_the_token_to_another_place(
     server: ForgeServer, place: ForgePlace, tmp_path: Path
 ) -> None:
     with running_forge(tmp_path / "other") as other:
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(headers={"x-github-api-version": "2022-11-28"}) as client:
             plain = GitHubAPI(client, "test", oauth_token=server.token, base_url=place.api_url)
             with pytest.raises(Exception, match="Bad credentials"):
                 await plain.getitem(f"{other.url}/user")
