@@ -11,9 +11,10 @@ from test_loop_catalogue import COMMENT, ENTRY, REPORT
 
 from donewhen.errors import BadInput
 from donewhen.events import CheckCompleted
+from donewhen.loops.forge.marker import Marker
 from donewhen.loops.spec import spec_of
 from donewhen.session.log.open_archive import any_archive
-from forge_server import Answers, User
+from forge_server import BOT, ME, Answers, User
 from needs import needs
 from repositories import commit, git
 
@@ -33,6 +34,36 @@ def test_a_loop_that_comments_sees_only_what_it_may_answer(tmp_path: Path) -> No
         made.scene.script(REPORT, [opinion()])
         made.scene.run("daily-triage")
         assert f"#{discussed} " in made.inputs()["issues"]
+
+
+def test_a_marker_of_others_hides_nothing_and_names_no_loop(tmp_path: Path) -> None:
+    marker = str(Marker("issue-triage", "s", "f"))
+    with scene_for("issue-triage", "forge", tmp_path) as made:
+        assert made.server is not None
+        quoted, answered = made.server.issue("quoted by its author"), made.server.issue("answered by us")
+        made.server.comment(quoted, f"> done\n{marker}")
+        made.server.comment(answered, f"done\n{marker}", ME)
+        by_bot = made.server.issue("a bot has our words")
+        made.server.comment(by_bot, f"done\n{marker}", BOT)
+        made.add("issue-triage")
+        made.scene.script(COMMENT, [opinion()])
+        made.scene.run("issue-triage")
+        issues = made.inputs()["issues"]
+        assert f"#{quoted} " in issues and f"#{by_bot} " in issues
+        assert f"#{answered} " not in issues, "the control: our own marker counts"
+
+
+def test_a_request_of_others_is_not_shown_as_one_of_a_loop(tmp_path: Path) -> None:
+    marker = str(Marker("ci-sweeper", "s", "f"))
+    with scene_for("pr-babysitter", "forge", tmp_path) as made:
+        assert made.server is not None
+        foreign = made.server.pull("main", "evil change", marker, User("mallory"))
+        own = made.server.pull("main", "own change", marker, ME)
+        made.add("pr-babysitter")
+        made.scene.script(COMMENT, [opinion()])
+        made.scene.run("pr-babysitter")
+        pulls = made.inputs()["pulls"]
+        assert f"#{foreign} " in pulls and "opened by the loop" not in pulls and f"#{own} " not in pulls
 
 
 def test_failing_to_read_a_forge_is_not_nothing_to_do(tmp_path: Path) -> None:

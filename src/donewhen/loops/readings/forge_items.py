@@ -1,11 +1,13 @@
 """Open issues, open pull requests and failed CI as text. The token stays in this process.
 
 A loop that comments does not see what it must not answer: what it opened, what its own comment is the last one of,
-and an issue that people discuss without being asked for anything by us.
+and an issue that people discuss without being asked for anything by us. A marker that others wrote is plain text.
 """
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from donewhen.judge.output_tail import redacted
 from donewhen.loops.forge.connect import open_reader, place_of, token_for
@@ -21,6 +23,8 @@ MOST_PULLS = 10
 """Each costs up to three requests."""
 MOST_CHECKS = 20
 SHOWN_COMMENTS = 2
+MARKER_START = "<!-- donewhen "
+Written = TypeVar("Written", Comment, PullRequest)
 LONGEST_BODY, LONGEST_COMMENT, LONGEST_DETAILS = 600, 300, 800
 
 
@@ -42,10 +46,21 @@ async def read_from_forge(reading: Reading, workplace: Workplace, spec: LoopSpec
 async def _issues(reader: ForgeReader, repository: str, for_comments: bool) -> str:
     entries: list[str] = []
     for issue in (await reader.open_issues())[:MOST_ISSUES]:
-        comments = await reader.comments(issue.number) if issue.comments else ()
+        comments = await _comments(reader, issue.number) if issue.comments else []
         if not for_comments or _may_answer(comments, issue.author.login):
             entries.append(_issue_text(issue, comments))
     return listing(f"Open issues of {repository}:", entries)
+
+
+async def _comments(reader: ForgeReader, number: int) -> list[Comment]:
+    return [await _without_foreign_marker(reader, one) for one in await reader.comments(number)]
+
+
+async def _without_foreign_marker(reader: ForgeReader, written: Written) -> Written:
+    """Return a comment or a request. Anyone may write a marker: that of others is made visible, and does not count."""
+    if written.marker is None or await reader.is_ours(written):
+        return written
+    return replace(written, body=written.body.replace(MARKER_START, f"&lt;{MARKER_START[1:]}"))
 
 
 def _may_answer(comments: Sequence[Comment], author: str) -> bool:
@@ -66,8 +81,9 @@ def _issue_text(issue: OpenIssue, comments: Sequence[Comment]) -> str:
 
 async def _pulls(reader: ForgeReader, repository: str, for_comments: bool) -> str:
     entries: list[str] = []
-    for pull in (await reader.open_pulls())[:MOST_PULLS]:
-        comments = await reader.comments(pull.number)
+    for listed in (await reader.open_pulls())[:MOST_PULLS]:
+        pull = await _without_foreign_marker(reader, listed)
+        comments = await _comments(reader, pull.number)
         people = _by_people_and_us(comments)
         is_ours = pull.marker is not None or (bool(people) and people[-1].marker is not None)
         if not for_comments or not is_ours:
