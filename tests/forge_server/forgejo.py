@@ -78,12 +78,15 @@ def answer(operation: str, call: Call) -> tuple[int, Any, Mapping[str, str]]:
     status = 201 if operation in ("pulls/create", "issues/create-comment", "pulls/update") else 200
     if not isinstance(value, list):
         return status, _changed(call, cast("Json", value)), {}
-    items = [_changed(call, one) for one in cast("list[Json]", value)]
-    if operation != "pulls/list" or len(items) <= size * page:
-        return status, items[size * (page - 1) :] if operation == "pulls/list" else items, {}
+    items = cast("list[Json]", value)
+    if operation != "pulls/list":
+        return status, [_changed(call, one) for one in items], {}
+    shown = [_changed(call, one) for one in items[size * (page - 1) : size * page]]
+    if len(items) <= size * page:
+        return status, shown, {}
     query = "&".join(f"{name}={text}" for name, text in {**call.query, "page": str(page + 1)}.items())
     link = f'<{call.world.url}{API}/repos/{call.world.owner}/{call.world.name}/pulls?{query}>; rel="next"'
-    return status, items[size * (page - 1) : size * page], {"Link": link}
+    return status, shown, {"Link": link}
 
 
 def _changed(call: Call, value: Json) -> Json:

@@ -49,6 +49,8 @@ def _pulls(call: Call) -> list[Item]:
     found = [item for item in call.world.items.values() if item.branch and _has_state(item, state)]
     if ":" in head:  # GitHub ignores a filter without the owner
         found = [one for one in found if f"{one.fork_owner or call.world.owner}:{one.branch}" == head]
+    if poster := call.query.get("poster"):  # a parameter of Forgejo
+        found = [one for one in found if one.author.login == poster]
     if base := call.query.get("base"):
         found = [one for one in found if one.base == base]
     newest_first = call.query.get("direction", "desc" if call.query.get("sort", "created") == "created" else "asc")

@@ -71,6 +71,32 @@ async def test_the_branch_of_a_closed_request_is_known_after_its_deletion(server
     assert server.count("pulls/list") > 3
 
 
+async def test_many_requests_of_other_people_are_not_read(server: ForgeServer, forge: Forge) -> None:
+    server.push("work", {"a": "a"})
+    server.pull("work", title="old")
+    server.close(1)
+    for number in range(1010):
+        server.pull(f"b{number}")
+        server.close(number + 2)
+    assert await forge.newest_pull("work") is None
+    assert (await forge.open_pull(NEW)).number == 1012
+    assert [one.number for one in await forge.marked_pulls()] == [1012]
+    before = server.count("pulls/list")
+    found = await forge.newest_pull("work")
+    assert found is not None and found.number == 1012
+    assert server.count("pulls/list") == before + 1
+
+
+async def test_a_branch_is_not_said_to_have_no_request_if_our_own_cannot_be_read_to_their_end(
+    server: ForgeServer, forge: Forge
+) -> None:
+    for number in range(1001):
+        server.pull(f"b{number}", author=ME)
+        server.close(number + 1)
+    with pytest.raises(ForgeFailed, match="octo/widgets has more pulls than can be read"):
+        await forge.newest_pull("work")
+
+
 async def test_the_branch_of_a_fork_is_not_ours(server: ForgeServer, forge: Forge) -> None:
     server.push("work", {"a": "a"})
     server.pull("work", body=str(MARKER), author=ME, fork_owner="mallory")

@@ -116,17 +116,30 @@ class GitHubForge:
         return made.branch.endswith(f"/{made.marker.session}")
 
     async def newest_pull(self, branch: str) -> PullRequest | None:
-        if self._place.is_forgejo:  # it cannot filter by branch
-            listed = await self._list("pulls", {"state": "all"})
-        else:
-            query = {"state": "all", "head": f"{self._place.owner}:{branch}", "sort": "created", "direction": "desc"}
-            listed = await self._list("pulls", query, pages=1)
-        found = [self._pull(one) for one in listed]
-        own = [pull for pull in found if pull.branch == branch and pull.is_own_repository]
-        return max(own, key=lambda pull: pull.number, default=None)
+        if not self._place.is_forgejo:
+            head = f"{self._place.owner}:{branch}"
+            return await self._newest(branch, {"head": head, "sort": "created", "direction": "desc"})
+        # It cannot filter by branch, and begins with the newest. Of other people's requests one page must be enough.
+        ours = await self._newest(branch, {"poster": (await self.me()).login})
+        return ours or await self._newest(branch, {}, pages=1)
+
+    async def _newest(self, branch: str, query: Mapping[str, str], pages: int = MOST_PAGES) -> PullRequest | None:
+        """Return the first pull request of a branch in a list, which is read no further than to it."""
+        for page in range(1, pages + 1):
+            listed = await self._list("pulls", {"state": "all", **query, "page": str(page)}, pages=1)
+            for pull in map(self._pull, listed):
+                if pull.branch == branch and pull.is_own_repository:
+                    return pull
+            if not listed:
+                return None
+        if pages > 1:
+            raise self._too_long("pulls")
+        return None
 
     async def marked_pulls(self, loop: str = "") -> tuple[PullRequest, ...]:
-        found = [self._pull(one) for one in await self._list("pulls", {"state": "open"})]
+        # GitHub filters only issues by their author, and they may be switched off or hidden from a token.
+        own = {"poster": (await self.me()).login} if self._place.is_forgejo else {}
+        found = [self._pull(one) for one in await self._list("pulls", {"state": "open", **own})]
         ours = [pull for pull in found if pull.is_own_repository and await self.is_ours(pull)]
         return tuple(pull for pull in ours if pull.marker and loop in ("", pull.marker.loop))
 
@@ -249,8 +262,11 @@ class GitHubForge:
         address = f"{self._path(path)}?{urlencode({**query, **size})}"
         found, is_all = await self._checked(self._api.pages(address, pages))
         if not is_all and pages > 1:
-            raise ForgeFailed(f"{self._place.repository} has more {path} than can be read: {len(found)} and more")
+            raise self._too_long(path)
         return [object_of(one) for one in found]
+
+    def _too_long(self, what: str) -> ForgeFailed:
+        return ForgeFailed(f"{self._place.repository} has more {what} than can be read")
 
     async def _checked(self, request: Awaitable[Made]) -> Made:
         """Await a request. Raise ForgeFailed for an answer that gidgethub cannot read."""

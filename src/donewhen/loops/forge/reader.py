@@ -93,7 +93,7 @@ class ForgeReader(GitHubForge):
                 return found
             if not listed:
                 raise unexpected_shape()
-        raise ForgeFailed(f"{self._place.repository} has more {key} than can be read: {len(found)} and more")
+        raise self._too_long(key)
 
 
 def _issue(value: Json) -> OpenIssue:
