@@ -14,7 +14,7 @@ import pytest
 from loop_scene import FIX, LOOK, LoopScene, loop, opinion
 
 from donewhen.loops.forge.marker import Marker
-from forge_server import ME, ForgeServer, Received, running_forge
+from forge_server import BOT, ME, ForgeServer, Received, User, running_forge
 from forge_server.faults import Answers, Drops
 from program import PROGRAM
 from repositories import commit, git, write
@@ -399,18 +399,73 @@ def test_comments_that_wait_keep_the_loop_from_proposing_more(server: ForgeServe
     assert run("a third issue")[0] == "escalated"
 
 
+def commented(scene: LoopScene, name: str, text: str) -> str:
+    """Run a round that proposes this text, on something new, and approve it. Return what became of it."""
+    write(scene.root, {"state.txt": "x" * int(git(scene.root, "rev-list", "--count", "HEAD"))})
+    commit(scene.root, "another state")
+    scene.script([{"text": text}], [LOOK, opinion()])
+    assert scene.run(name)[1]["outcome"] == "escalated"
+    events = [json.loads(line) for line in scene("approve", scene.session(), "--json").out.splitlines()]
+    finished = next(one for one in reversed(events) if one["type"] == "round_finished")
+    return finished["action"]["summary"] if finished["outcome"] == "proceeded" else finished["reason"]
+
+
+def helpers(server: ForgeServer, tmp_path: Path, *loops: str) -> LoopScene:
+    """Return a scene with two loops that comment."""
+    keys: dict[str, Any] = {"action": "comment", "inputs": [{"name": "issues", "command": "cat state.txt"}]}
+    scene = scene_on(server, tmp_path, *loops, loop("helper", **keys), loop("second", **keys))
+    write(scene.root, {"state.txt": "first"})
+    return scene
+
+
 def test_our_own_comment_is_never_answered(server: ForgeServer, tmp_path: Path) -> None:
+    """Whichever loop wrote it, and whatever bots say then. People let us speak again, three times in all."""
     number = server.issue("add() is wrong")
-    inputs = [{"name": "issues", "command": "cat state.txt"}]
-    scene = scene_on(server, tmp_path, loop("helper", action="comment", inputs=inputs, max_open=0))
-    for state in ("one\n", "two\n"):
-        (scene.root / "state.txt").write_text(state)
-        git(scene.root, "add", "-A")
-        git(scene.root, "commit", "--quiet", "-m", state)
-        scene.script([{"text": COMMENT["text"].format(number=number)}], [LOOK, opinion()])
-        assert scene.run("helper")[1]["outcome"] == "escalated"
-        assert scene("approve", scene.session()).code == 0
-    assert len(server.item(number).comments) == 1
+    text = COMMENT["text"].format(number=number)
+    scene = helpers(server, tmp_path)
+    assert commented(scene, "helper", text).startswith("1 comment in octo/widgets: https://")
+    for name in ("second", "helper"):
+        left_out = f"0 comments in octo/widgets; left out: #{number} (our own comment is the last one)"
+        assert commented(scene, name, text) == left_out
+        server.comment(number, "I am a bot and answer.", author=BOT)
+    for _ in range(2):
+        server.comment(number, "Thank you. And now?")
+        assert commented(scene, "helper", text).startswith("1 comment")
+    server.comment(number, "And now?")
+    assert "3 comments of loops are there already" in commented(scene, "helper", text)
+    assert sum(one["user"]["login"] == ME.login for one in server.item(number).comments) == 3
+
+
+def test_a_loop_stays_out_of_a_talk_of_other_people_and_of_its_own_requests(
+    server: ForgeServer, tmp_path: Path
+) -> None:
+    talk, closed, asked = server.issue("talk"), server.issue("closed"), server.issue("asked")
+    server.close(closed)
+    for number, words in ((talk, "I have it, too."), (asked, "What do you think, @donewhen-app?")):
+        server.comment(number, words, User("grace"))
+    scene = helpers(server, tmp_path, loop(action="open-pr"))
+    scene.run()
+    assert scene("approve", scene.session()).code == 0
+    (own,) = pulls(server)
+    text = "".join(f"COMMENT ON #{number}\nThe cause is the sign.\n" for number in (talk, closed, own, asked))
+    said = commented(scene, "helper", text)
+    left_out = f"left out: #{talk} (other people discuss it), #{closed} (it is closed), #{own} (a loop opened it)"
+    assert said.startswith("1 comment in octo/widgets: https://") and said.endswith(left_out)
+    written = {number: server.item(number).comments[-1]["user"]["login"] for number in (talk, asked)}
+    assert written == {talk: "grace", asked: ME.login} and not server.item(own).comments
+
+
+def test_a_comment_that_is_refused_does_not_undo_the_others(server: ForgeServer, tmp_path: Path) -> None:
+    first, second = server.issue("one"), server.issue("two")
+    scene = helpers(server, tmp_path)
+    text = "".join(f"COMMENT ON #{number}\nThe cause is the sign.\n" for number in (first, 999, second))
+    said = commented(scene, "helper", text)
+    urls = [server.item(number).comments[0]["html_url"] for number in (first, second)]
+    assert said == f"2 comments in octo/widgets: {', '.join(urls)}; left out: #999 (it is not there)"
+    server.fail("issues/create-comment", Answers(403, "Resource not accessible by personal access token"))
+    third = server.issue("three")
+    said = commented(scene, "helper", f"COMMENT ON #{third}\nThe cause is the sign.\n")
+    assert f"no comment was written: #{third} (the token in FORGE_TOKEN has no right to do this" in said
 
 
 def test_a_dry_run_says_what_would_happen_and_does_nothing(server: ForgeServer, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from donewhen.errors import BadInput
 from donewhen.loops.action import ActionContext, ActionFailed, ActionReceipt
-from donewhen.loops.comments import WantedComment, comments_in, harmless
+from donewhen.loops.comments import WantedComment, comments_in, harmless, why_not_to_comment
 from donewhen.loops.forge.access import Token
 from donewhen.loops.forge.connect import open_forge, place_of, token_for
 from donewhen.loops.forge.forge import Forge, ForgeFailed, Later, NewPullRequest, PullRequest
@@ -33,6 +33,8 @@ from donewhen.workspace.state_dir import private_directory, state_root
 MOST_OPEN_IN_REPOSITORY = 3
 """Open pull requests of all loops of a repository."""
 NO_FINDING = "none"
+OF_ONE_NUMBER = {403: "", 404: "it is not there", 410: "it was deleted"}
+"""Refusals of one comment that say nothing about the others, with our words for them."""
 DRAFTS = "; set draft = false in the loop, and remove the branch of this work to let the loop begin again"
 
 
@@ -213,21 +215,42 @@ async def _undo(context: ActionContext, forge: Forge, place: ForgePlace, token: 
 async def _comment(context: ActionContext, forge: Forge, place: ForgePlace) -> ActionReceipt:
     written: list[str] = []
     left_out: list[str] = []
+    refused: list[str] = []
     for wanted in wanted_comments(context):
-        before = await forge.comments(wanted.number)
         marker = replace(_marker(context), session=f"{context.session}/{wanted.number}")
-        last = before[-1].marker if before and await forge.is_me(before[-1].author) else None
-        if last is not None and last.loop == marker.loop and last != marker:
-            left_out.append(f"#{wanted.number} (our own comment is the last one)")
-            continue
-        comment = await forge.comment(
-            wanted.number, marked_text(harmless(_without_secrets(context, wanted.text)), marker)
-        )
-        written.append(comment.url)
+        try:
+            if reason := await _why_silent(forge, wanted.number, marker):
+                left_out.append(f"#{wanted.number} ({reason})")
+                continue
+            text = marked_text(harmless(_without_secrets(context, wanted.text)), marker)
+            written.append((await forge.comment(wanted.number, text)).url)
+        except ForgeFailed as error:
+            if isinstance(error, Later) or error.status not in OF_ONE_NUMBER:
+                raise
+            refused.append(f"#{wanted.number} ({OF_ONE_NUMBER[error.status] or error})")
+    if refused and not written:
+        raise ActionFailed(f"no comment was written: {', '.join([*refused, *left_out])}")
     summary = f"{len(written)} comment{'s' if len(written) != 1 else ''} in {place.repository}"
-    if left_out:
-        summary = f"{summary}; left out: {', '.join(left_out)}"
+    if written:
+        summary = f"{summary}: {', '.join(written)}"
+    if left_out or refused:
+        summary = f"{summary}; left out: {', '.join([*left_out, *refused])}"
     return ActionReceipt(kind=ActionKind.COMMENT.value, summary=summary, url=written[0] if written else "")
+
+
+async def _why_silent(forge: Forge, number: int, marker: Marker) -> str:
+    """Return why a comment is not written; empty if it is. One that an earlier process wrote changes nothing."""
+    comments = await forge.comments(number)
+    ours = [one for one in comments if one.marker is not None and await forge.is_me(one.author)]
+    if any(one.marker == marker for one in ours):
+        return ""
+    item = await forge.state(number)
+    if not item.is_open:
+        return "it is closed"
+    if item.is_pull and item.marker is not None and await forge.is_me(item.author):
+        return "a loop opened it"
+    login = (await forge.me()).login
+    return why_not_to_comment(comments, {one.id for one in ours}, item.author.login, login, item.is_pull)
 
 
 def wanted_comments(context: ActionContext) -> tuple[WantedComment, ...]:

