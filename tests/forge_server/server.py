@@ -30,7 +30,6 @@ FIELDS = {
     "x-github-api-version": "2022-11-28",
 }
 """What every request to the API has."""
-WRONG_TOKEN, NOT_FOUND = "Bad credentials", "Not Found"
 GIT_OPERATIONS = {"info/refs": "git/refs", "git-upload-pack": "git/fetch", "git-receive-pack": "git/push"}
 
 
@@ -60,6 +59,9 @@ class ForgeServer:
     violations: list[str] = field(default_factory=list[str], init=False)
     faults: dict[str, list[Fault]] = field(default_factory=dict[str, list[Fault]], init=False)
     may_push: bool = field(default=True, init=False)
+    wrong_token: Any = field(default="Bad credentials", init=False)
+    not_found: Any = field(default="Not Found", init=False)
+    """The messages of these refusals. A test that sets another type sees that they are validated."""
     on_request: Callable[[Received], None] | None = field(default=None, init=False)
     """Called before a request is answered: what happens on the machine or the forge at that moment."""
     closing: threading.Event = field(default_factory=threading.Event, init=False)
@@ -195,7 +197,7 @@ class _Reply:
     body: bytes
 
 
-def _refusal(message: str) -> Json:
+def _refusal(message: Any) -> Json:
     return {"message": message, "documentation_url": "https://example.invalid/"}
 
 
@@ -318,7 +320,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._filled(received, fault.status, value, fault.headers)
         return self._json(fault.status, value, fault.headers)
 
-    def _refused(self, received: Received, status: int, message: str) -> _Reply:
+    def _refused(self, received: Received, status: int, message: Any) -> _Reply:
         return self._filled(received, status, _refusal(message))
 
     def _filled(self, received: Received, status: int, value: Any, fields: Mapping[str, str] | None = None) -> _Reply:
@@ -347,12 +349,12 @@ class _Handler(BaseHTTPRequestHandler):
         found = description.operation_for(self.command, received.path)
         scheme, _, given = received.fields.get("authorization", "").partition(" ")
         if scheme.lower() not in ("token", "bearer") or given != forge.token:
-            return self._refused(received, 401, WRONG_TOKEN)
+            return self._refused(received, 401, forge.wrong_token)
         if found is None:
-            return self._refused(received, 404, NOT_FOUND)
+            return self._refused(received, 404, forge.not_found)
         operation, values = found
         if [values.get(key) for key in ("owner", "repo") if key in values] not in ([], [forge.owner, forge.name]):
-            return self._refused(received, 404, NOT_FOUND)
+            return self._refused(received, 404, forge.not_found)
         if wrong:
             return self._refused(received, 422, "; ".join(wrong))
         body = json.loads(received.body) if received.body else None

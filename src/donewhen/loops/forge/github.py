@@ -252,30 +252,23 @@ class GitHubForge:
         return "/".join(["/repos", quote(place.owner, safe=""), quote(place.name, safe=""), *map(str, parts)])
 
     async def _read(self, path: str) -> Json:
-        return object_of(await self._checked(self._api.getitem(path, None)))
+        return object_of(await _checked(self._api.getitem(path, None)))
 
     async def _write(self, method: str, path: str, body: Json) -> Any:
         send = self._api.post if method == "POST" else self._api.patch
-        return await self._checked(send(path, None, data=dict(body)))
+        return await _checked(send(path, None, data=dict(body)))
 
     async def _list(self, path: str, query: Mapping[str, str], pages: int = MOST_PAGES) -> list[Json]:
         """Return a list. Of a single page the first items are enough; a longer list is complete."""
         size = {"limit" if self._place.is_forgejo else "per_page": str(PAGE)}
         address = f"{self._path(path)}?{urlencode({**query, **size})}"
-        found, is_all = await self._checked(self._api.pages(address, pages))
+        found, is_all = await _checked(self._api.pages(address, pages))
         if not is_all and pages > 1:
             raise self._too_long(path)
         return [object_of(one) for one in found]
 
     def _too_long(self, what: str) -> ForgeFailed:
         return ForgeFailed(f"{self._place.repository} has more {what} than can be read")
-
-    async def _checked(self, request: Awaitable[Made]) -> Made:
-        """Await a request. Raise ForgeFailed for an answer that gidgethub cannot read."""
-        try:
-            return await request
-        except (HTTPException, httpx2.InvalidURL, ValueError, LookupError, OverflowError, RecursionError) as error:
-            raise ForgeFailed(f"the answer of the forge cannot be read: {type(error).__name__}") from error
 
     def _pull(self, value: Any) -> PullRequest:
         pull = object_of(value)
@@ -299,6 +292,14 @@ class GitHubForge:
             is_merged=_is_merged(pull),
             labels=labels_in(pull),
         )
+
+
+async def _checked(request: Awaitable[Made]) -> Made:
+    """Await a request. Raise ForgeFailed for an answer that gidgethub cannot read."""
+    try:
+        return await request
+    except (HTTPException, httpx2.InvalidURL, ValueError, LookupError, OverflowError, RecursionError) as error:
+        raise ForgeFailed(f"the answer of the forge cannot be read: {type(error).__name__}") from error
 
 
 def _is_merged(pull: Json) -> bool:
