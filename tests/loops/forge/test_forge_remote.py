@@ -12,7 +12,7 @@ WIDGETS = Remote("git.example.org", "octo", "widgets")
 NAMES = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,30}", fullmatch=True).filter(
     lambda text: not text.endswith(".git")
 )
-HOSTS = st.from_regex(r"[a-z0-9][a-z0-9.-]{0,30}", fullmatch=True)
+HOSTS = st.from_regex(r"[a-z0-9][a-z0-9._-]{0,30}", fullmatch=True)
 FORMS = (
     "https://{host}/{owner}/{name}.git",
     "https://{host}/{owner}/{name}",
@@ -29,7 +29,9 @@ FORMS = (
 
 @given(st.sampled_from(FORMS), HOSTS, NAMES, NAMES)
 def test_every_form_of_an_address_names_host_owner_and_repository(form: str, host: str, owner: str, name: str) -> None:
-    assert parse_remote_url(form.format(host=host, owner=owner, name=name)) == Remote(host, owner, name)
+    found = parse_remote_url(form.format(host=host, owner=owner, name=name))
+    assert found is not None and (found.host, found.owner, found.name) == (host, owner, name)
+    assert (found.web_path is not None) == form.startswith("http")
 
 
 @given(st.text(alphabet="ab:/@.-_~%?#[]\\ \n\0é", max_size=40) | st.text())
@@ -111,6 +113,10 @@ def test_the_address_of_the_api_and_of_git_follow_from_the_settings(row: tuple[s
         ("https://[git.example.org", "github", "must be an address"),
         ("https://git.example.org:99999", "github", "must be an address"),
         ("https://git.example.org\n", "github", "must be an address"),
+        ("https://git.example.org/api/v1", "github", "set 'forge.api' to \"forgejo\""),
+        ("https://git.example.org/x/api/v1/", "github", "set 'forge.api' to \"forgejo\""),
+        ("https://git.example.org/api/v3", "forgejo", "set 'forge.api' to \"github\""),
+        ("https://api.github.com", "forgejo", "set 'forge.api' to \"github\""),
     ]
 )
 def test_a_token_goes_only_where_a_person_sends_it(row: tuple[str, str, str]) -> None:
@@ -118,3 +124,54 @@ def test_a_token_goes_only_where_a_person_sends_it(row: tuple[str, str, str]) ->
     with pytest.raises(BadInput) as refused:
         forge_place(WIDGETS, url, "T", api)
     assert message in str(refused.value), row
+
+
+def place_for(address: str, url: str, api: str) -> str:
+    """Return the address for git, or why there is none."""
+    try:
+        return forge_place(find_remote({"remote.origin.url": (address,)}), url, "T", api).git_url
+    except BadInput as error:
+        return str(error)
+
+
+@every_row(
+    [
+        ("https://github.com/o/r", "", "github", "https://github.com/o/r.git"),
+        ("https://www.github.com/o/r.git", "https://api.github.com", "github", "https://github.com/o/r.git"),
+        ("ssh://git@ssh.github.com:443/o/r", "", "github", "https://github.com/o/r.git"),
+        ("git@github_work:o/r", "https://github.com", "github", "https://github.com/o/r.git"),
+        ("git@github-work:o/r", "https://github.com", "github", "https://github.com/o/r.git"),
+        ("https://u:p@x.ghe.com/o/r", "https://api.x.ghe.com", "github", "https://x.ghe.com/o/r.git"),
+        ("https://git.x.org:8443/o/r", "https://git.x.org/api/v3", "github", "https://git.x.org/o/r.git"),
+        ("https://git.x.org/in/o/r", "https://git.x.org/in/api/v1", "forgejo", "https://git.x.org/in/o/r.git"),
+        ("http://127.0.0.1:3001/o/r", "http://localhost:3000", "forgejo", "http://localhost:3000/o/r.git"),
+        ("http://forge/o/r", "https://forge.x.org", "forgejo", "https://forge.x.org/o/r.git"),
+        ("https://10.0.0.5/o/r", "https://forge.x.org", "forgejo", "https://forge.x.org/o/r.git"),
+    ]
+)
+def test_a_remote_on_the_server_of_the_forge_is_used(row: tuple[str, str, str, str]) -> None:
+    *given, expected = row
+    assert place_for(*given) == expected, row
+
+
+@every_row(
+    [
+        (
+            "https://gitlab.com/o/r",
+            "https://github.com",
+            "github",
+            "the remote is at gitlab.com, and 'forge.url' names",
+        ),
+        ("https://github.com/o/r", "https://codeberg.org", "forgejo", "names codeberg.org: they must be the same"),
+        ("https://github.com/o/r", "http://127.0.0.1:3000", "github", "names 127.0.0.1: they must be the same"),
+        ("https://github.com.evil.org/o/r", "https://github.com", "github", "they must be the same server"),
+        ("https://github.com/o/r/tree/main", "", "github", "it must be https://github.com/OWNER/NAME"),
+        ("https://u:hunter2@git.x.org/o/r/pulls/x", "https://git.x.org", "forgejo", "https://git.x.org/OWNER/NAME"),
+        ("https://git.x.org/o/r", "https://git.x.org/in", "forgejo", "it must be https://git.x.org/in/OWNER/NAME"),
+    ]
+)
+def test_a_remote_on_another_server_is_refused_in_one_line(row: tuple[str, str, str, str]) -> None:
+    *given, message = row
+    said = place_for(*given)
+    assert message in said, row
+    assert "\n" not in said and "hunter2" not in said

@@ -14,9 +14,9 @@ from donewhen.records import frozen
 
 LONGEST_URL = 2_000
 URL = re.compile(
-    r"(?:https?|ssh|git\+ssh|git)://(?:[^/@\s]*@)?([A-Za-z0-9.-]{1,253})(?::[0-9]{0,5})?/(\S+)", re.IGNORECASE
+    r"(https?|ssh|git\+ssh|git)://(?:[^/@\s]*@)?([A-Za-z0-9._-]{1,253})(?::[0-9]{0,5})?/(\S+)", re.IGNORECASE
 )
-SCP = re.compile(r"(?:[^/@:\s]*@)?([A-Za-z0-9.-]{1,253}):(?!//)(\S+)")
+SCP = re.compile(r"()(?:[^/@:\s]*@)?([A-Za-z0-9._-]{1,253}):(?!//)(\S+)")
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 GITHUB, GITHUB_API = "github.com", "https://api.github.com"
 FORGEJO_PATH, ENTERPRISE_PATH = "/api/v1", "/api/v3"
@@ -27,8 +27,11 @@ class Remote:
     """A repository on a host."""
 
     host: str
+    """For ssh it may be an alias of the user's configuration."""
     owner: str
     name: str
+    web_path: str | None = None
+    """Of an http address, what stands before the owner."""
 
 
 @frozen(kw_only=True)
@@ -74,10 +77,11 @@ def parse_remote_url(url: str) -> Remote | None:
     found = URL.fullmatch(url) or SCP.fullmatch(url)
     if found is None:
         return None
-    *_, owner, name = ["", *found[2].strip("/").split("/")]
+    *before, owner, name = ["", *found[3].strip("/").split("/")]
     name = name.removesuffix(".git")
     is_sound = all(NAME.fullmatch(part) and part.strip(".") for part in (owner, name))
-    return Remote(found[1].lower(), owner, name) if is_sound else None
+    web_path = "/".join(before) if found[1].lower().startswith("http") else None
+    return Remote(found[2].lower(), owner, name, web_path) if is_sound else None
 
 
 def forge_place(remote: Remote, url: str, token_env: str, api: str) -> ForgePlace:
@@ -90,6 +94,7 @@ def forge_place(remote: Remote, url: str, token_env: str, api: str) -> ForgePlac
         raise BadInput(f"the remote is at {remote.host}: set 'forge.url' to the address of its API")
     given = (url or GITHUB_API).rstrip("/")
     _require_safe(given)
+    _require_api(given, is_forgejo)
     scheme, host = urlsplit(given).scheme, urlsplit(given).netloc
     if is_forgejo:
         web = given.removesuffix(FORGEJO_PATH)
@@ -101,6 +106,7 @@ def forge_place(remote: Remote, url: str, token_env: str, api: str) -> ForgePlac
     else:
         web = given.removesuffix(ENTERPRISE_PATH)
         api_url = web + ENTERPRISE_PATH
+    _require_same_server(remote, web)
     return ForgePlace(
         api_url=api_url,
         git_url=f"{web}/{remote.owner}/{remote.name}.git",
@@ -124,6 +130,30 @@ def _require_safe(url: str) -> None:
         raise BadInput("'forge.url' must be an address such as https://git.example.org, without a user or a query")
     if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
         raise BadInput("'forge.url' must start with https://: the token would be readable on the network")
+
+
+def _require_api(url: str, is_forgejo: bool) -> None:
+    """Raise BadInput for the address of the other kind of API."""
+    if is_forgejo and (url.endswith(ENTERPRISE_PATH) or url in (f"https://{GITHUB}", GITHUB_API)):
+        raise BadInput("'forge.url' is the address of a GitHub API: set 'forge.api' to \"github\"")
+    if not is_forgejo and url.endswith(FORGEJO_PATH):
+        raise BadInput("'forge.url' is the address of a Forgejo or Gitea API: set 'forge.api' to \"forgejo\"")
+
+
+def _require_same_server(remote: Remote, web: str) -> None:
+    """Raise BadInput for an http remote on another server, where another repository may have the same name."""
+    if remote.web_path is None:
+        return
+    host, path = urlsplit(web).hostname or "", urlsplit(web).path
+    if remote.host.removeprefix("www.") != host and _is_public_name(remote.host):
+        raise BadInput(f"the remote is at {remote.host}, and 'forge.url' names {host}: they must be the same server")
+    if remote.web_path != path:
+        raise BadInput(f"the url of the remote names no repository: it must be {web}/OWNER/NAME")
+
+
+def _is_public_name(host: str) -> bool:
+    """Return False for a number, and for a name that only a local network knows: it may be an alias."""
+    return "." in host and not host.rpartition(".")[2].isdigit()
 
 
 def _is_this_machine(host: str) -> bool:
