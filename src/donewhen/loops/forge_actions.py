@@ -26,9 +26,7 @@ from donewhen.loops.spec import READ_FROM_FORGE, ActionKind, LoopSpec
 from donewhen.memory.sanitise import hide_secrets
 from donewhen.session.conclude import land as landing
 from donewhen.session.workplace import Workplace
-from donewhen.workspace.files import locked
-from donewhen.workspace.git.landing.commits import identity
-from donewhen.workspace.state_dir import private_directory, state_root
+from donewhen.workspace.git.landing.commits import DEFAULT_IDENTITY, identity
 
 MOST_OPEN_IN_REPOSITORY = 3
 """Open pull requests of all loops of a repository."""
@@ -39,13 +37,18 @@ DRAFTS = "; set draft = false in the loop, and remove the branch of this work to
 
 
 def require_possible(workplace: Workplace, spec: LoopSpec) -> None:
-    """Raise BadInput if there is no forge or no token for it."""
+    """Raise BadInput if there is no forge, no token for it, or no name for a sign-off."""
     try:
         _access(workplace)
     except BadInput as error:
         reads = [one.read for one in spec.inputs if one.read in READ_FROM_FORGE]
         what = f"{reads[0]} cannot be read" if reads else f"{spec.action.kind.value} cannot be carried out"
         raise BadInput(f"loop '{spec.name}': {what}: {error}") from error
+    signs = spec.signoff and spec.action.kind is ActionKind.OPEN_PR
+    if signs and identity(workplace.repo, "committer").endswith(f"<{DEFAULT_IDENTITY['email']}>"):
+        raise BadInput(
+            f"loop '{spec.name}': signoff needs your name: set git config user.name and git config user.email"
+        )
 
 
 def _access(workplace: Workplace) -> tuple[ForgePlace, Token]:
