@@ -165,6 +165,39 @@ def test_a_request_that_a_person_closed_is_a_no_and_is_not_opened_again(server: 
     assert pulls(server) == [number]
 
 
+@pytest.mark.parametrize(
+    ("closed", "reason"),
+    [
+        (False, "the same finding waits already (pull request #1)"),
+        (True, "a person said no to the same finding (pull request #1)"),
+    ],
+)
+def test_another_machine_sees_on_the_forge_what_was_found_before(
+    server: ForgeServer, tmp_path: Path, closed: bool, reason: str
+) -> None:
+    """The work is not checked and not opened again, and the next round there does not even make it."""
+    scene = scene_on(server, tmp_path, loop(action="open-pr", max_open=2))
+    scene.run()
+    assert scene("approve", scene.session()).code == 0
+    if closed:
+        server.close(1)
+    scene.env["XDG_STATE_HOME"] = str(tmp_path / "another")
+    assert scene("trust").code == 0
+    _, finished, events = scene.run()
+    assert (finished["outcome"], finished["reason"], finished["checker"]) == ("skipped", reason, None)
+    assert [one for one in events if one["type"] == "model_turn"]  # the control: it was made to find that out
+    _, finished, events = scene.run()
+    assert finished["outcome"] == "skipped" and not [one for one in events if one["type"] == "model_turn"]
+
+
+def test_a_request_that_a_bot_closed_is_no_answer(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    scene.run()
+    assert scene("approve", scene.session()).code == 0
+    server.close(1, BOT)
+    assert scene.run()[1]["outcome"] == "escalated"
+
+
 def test_a_merged_request_is_evidence_and_one_that_a_person_closed_demotes_a_loop_that_acts_alone(
     server: ForgeServer, tmp_path: Path
 ) -> None:

@@ -139,6 +139,20 @@ async def too_many_open(workplace: Workplace, spec: LoopSpec, besides: str = "")
     return ""
 
 
+async def request_about(workplace: Workplace, loop: str, finding: str) -> tuple[PullRequest, FindingStatus] | None:
+    """Return the open request of a loop about a finding, or the newest one if a person closed it; else None."""
+    place, token = _access(workplace)
+    async with open_forge(place, token) as forge:
+        for is_open in (True, False):
+            pulls = await forge.marked_pulls(loop, is_open)
+            same = [pull for pull in pulls if pull.marker is not None and pull.marker.finding == finding]
+            if same and is_open:
+                return same[0], FindingStatus.OPEN
+            if same and not same[0].is_merged and (await forge.state(same[0].number)).is_refused:
+                return same[0], FindingStatus.REFUSED
+    return None
+
+
 async def status_now(workplace: Workplace, session: str) -> FindingStatus:
     """Return what became of the pull request of a round. A request that a person closed is a no."""
     place, token = _access(workplace)

@@ -167,7 +167,8 @@ class LoopRound:
             return await self._nothing_changed(judged, stop)
         symbols = await touched_symbols(parts.workplace, parts.start_record.base, judged.tree)
         facts.finding = finding_key(facts.spec.name, facts.inputs, failing_ids(facts.state), symbols)
-        if known := self._known(facts.finding):
+        known = self._known(facts.finding)
+        if known := known or await self._store.known_on_forge(parts.workplace, facts.spec, self._ending.keys):
             return await self._ending.finish(RoundOutcome.SKIPPED, known)
         unverified = "" if judged.green else _red_words(judged)
         if judged.green and stop.kind in REFUSED_BY_EVALUATOR:

@@ -149,7 +149,7 @@ class RoundEnding:
             detail="\n".join([reason, f"approval will {would}", *([f"the work is on {kept.branch}"] if kept else [])]),
             expires_at=until.isoformat(timespec="seconds") if spec.expires_days else None,
         )
-        self.store.opened(spec.name, self._keys, parts.start_record.session, reason)
+        self.store.opened(spec.name, self.keys, parts.start_record.session, reason)
         is_new = kept is not None and facts.state.landed is None
         landed = [Landed(branch=kept.branch, commit=kept.commit)] if kept is not None and is_new else []
         finished = facts.finished(RoundOutcome.ESCALATED, reason)
@@ -174,7 +174,7 @@ class RoundEnding:
             work = self._work(WorkStatus.OPEN, made)
         else:
             work = self._work(WorkStatus.KEPT, made, branch, made)
-        self.store.acted(facts.spec.name, self._keys, work, facts.action.summary)
+        self.store.acted(facts.spec.name, self.keys, work, facts.action.summary)
         landed = [Landed(branch=branch, commit=made)] if made else []
         proposal = facts.proposal
         reason = "a person approved it" if gate else proposal.reason if proposal is not None else ""
@@ -201,7 +201,7 @@ class RoundEnding:
             session = self.parts.start_record.session
             failure = f"{kind.value} failed: {error}{where}; try again: donewhen resume {session}"
             if await self._has_change():  # it waits to be tried again, and is not made again
-                self.store.opened(facts.spec.name, self._keys, session, failure)
+                self.store.opened(facts.spec.name, self.keys, session, failure)
             return await self.finish(RoundOutcome.FAILED, failure)
         self._notebook.write(ActionDone(receipt.plain()).as_note())
         return None
@@ -244,10 +244,10 @@ class RoundEnding:
         parts, spec = self.parts, self.facts.spec
         if self.facts.decision == EXPIRED:
             why = "it expired without a decision"
-            self.store.expired(spec.name, self._keys, parts.start_record.session, why)
+            self.store.expired(spec.name, self.keys, parts.start_record.session, why)
         else:
             why = "a person denied it"
-            if line := self.store.denied(spec, self._keys, self._work(WorkStatus.DENIED), why):
+            if line := self.store.denied(spec, self.keys, self._work(WorkStatus.DENIED), why):
                 parts.say(f"note: {line}")
         left = await landing.remove_landed_branch(parts.workplace, parts.start_record.session)
         return await self.finish(RoundOutcome.ESCALATED, f"{why}; {left}" if left else why)
@@ -256,7 +256,7 @@ class RoundEnding:
         """End a round that cost something and found nothing: it is not run again at the same commit and inputs."""
         parts = self.parts
         if not self.facts.record.dry_run:
-            self.store.nothing_to_do(self.facts.spec.name, self._keys[1], parts.start_record.session)
+            self.store.nothing_to_do(self.facts.spec.name, self.keys[1], parts.start_record.session)
         return await self.finish(RoundOutcome.SKIPPED, reason)
 
     async def finish(self, outcome: RoundOutcome, reason: str, *events: Event) -> SessionResult:
@@ -264,14 +264,14 @@ class RoundEnding:
         facts, parts = self.facts, self.parts
         facts.outcome = outcome
         if outcome is RoundOutcome.REPORTED and not facts.record.dry_run:
-            self.store.reported(facts.spec.name, self._keys, parts.start_record.session)
+            self.store.reported(facts.spec.name, self.keys, parts.start_record.session)
         tree = facts.landing.tree if facts.state.landing is not None else ""
         if facts.gate is not None:
             self.store.decided(parts.start_record.session, facts.finished(outcome, reason))
         return await parts.ending.finish(SESSION_OUTCOMES[outcome], reason, *events, tree=tree)
 
     @property
-    def _keys(self) -> tuple[str, ...]:
+    def keys(self) -> tuple[str, ...]:
         return self.facts.finding, self.facts.occasion(self.parts.start_record.base), self.facts.problem
 
     @property

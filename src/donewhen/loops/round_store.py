@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Callable, Container
 
+from donewhen.errors import BadInput, MachineryBroke
 from donewhen.events import RoundFinished
 from donewhen.loops import limits
 from donewhen.loops.levels import demote_for
@@ -61,6 +62,26 @@ class RoundStore:
             return ""
         reason = f": {found.reason}" if found.reason and found.status is FindingStatus.REFUSED else ""
         return f"{KNOWN_WORDS[found.status]} (session {found.session}){reason}"
+
+    async def known_on_forge(self, workplace: Workplace, spec: LoopSpec, keys: tuple[str, ...]) -> str:
+        """Return why the forge says that a finding, the first key, is not worked on; empty if it is new there.
+
+        Another machine, or one whose records were lost, may have opened a request about it.
+        """
+        if spec.action.kind is not ActionKind.OPEN_PR or not keys[0]:
+            return ""
+        from donewhen.loops import forge_actions
+
+        try:
+            found = await forge_actions.request_about(workplace, spec.name, keys[0])
+        except (BadInput, MachineryBroke):  # it cannot be asked now: the work is not lost for that
+            return ""
+        if found is None:
+            return ""
+        pull, status = found
+        reason = f"pull request #{pull.number}"
+        self._put(spec.name, keys, status, pull.branch.rpartition("/")[2], reason)
+        return f"{KNOWN_WORDS[status]} ({reason})"
 
     async def too_many_open(self, workplace: Workplace, spec: LoopSpec) -> str:
         """Return why no further work may be opened; empty if it may. Work that a person merged or removed is closed."""

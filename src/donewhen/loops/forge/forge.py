@@ -129,8 +129,11 @@ class Forge(Protocol):
         """Return the newest pull request of a branch of this repository, in any state."""
         ...
 
-    async def marked_pulls(self, loop: str = "") -> tuple[PullRequest, ...]:
-        """Return our open pull requests with a marker: those of a loop, or of all loops of the repository."""
+    async def marked_pulls(self, loop: str = "", is_open: bool = True) -> tuple[PullRequest, ...]:
+        """Return our pull requests with a marker: those of a loop, or of all loops of the repository.
+
+        All that are open; of those that are not, what is on one page, the newest change first.
+        """
         ...
 
     async def open_pull(self, new: NewPullRequest) -> PullRequest:

@@ -136,10 +136,13 @@ class GitHubForge:
             raise self._too_long("pulls")
         return None
 
-    async def marked_pulls(self, loop: str = "") -> tuple[PullRequest, ...]:
+    async def marked_pulls(self, loop: str = "", is_open: bool = True) -> tuple[PullRequest, ...]:
         # GitHub filters only issues by their author, and they may be switched off or hidden from a token.
         own = {"poster": (await self.me()).login} if self._place.is_forgejo else {}
-        found = [self._pull(one) for one in await self._list("pulls", {"state": "open", **own})]
+        order = {"sort": "recentupdate"} if self._place.is_forgejo else {"sort": "updated", "direction": "desc"}
+        query = {"state": "open"} if is_open else {"state": "closed", **order}
+        listed = await self._list("pulls", {**query, **own}, pages=MOST_PAGES if is_open else 1)
+        found = [self._pull(one) for one in listed]
         ours = [pull for pull in found if pull.is_own_repository and await self.is_ours(pull)]
         return tuple(pull for pull in ours if pull.marker and loop in ("", pull.marker.loop))
 
