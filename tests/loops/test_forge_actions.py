@@ -154,11 +154,17 @@ def test_work_that_may_proceed_waits_for_a_person_if_other_requests_were_opened_
     assert branches(server) == ["main"]
 
 
-def test_a_request_that_a_person_closed_is_a_no_and_is_not_opened_again(server: ForgeServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_checked_out", [False, True])
+def test_a_request_that_a_person_closed_is_a_no_and_is_not_opened_again(
+    server: ForgeServer, tmp_path: Path, is_checked_out: bool
+) -> None:
     scene = scene_on(server, tmp_path, loop(action="open-pr"))
     scene.run()
     scene("approve", scene.session())
     (number,) = pulls(server)
+    if is_checked_out:  # as `gh pr checkout` does
+        branch = f"donewhen/{scene.session()}"
+        git(scene.root, "fetch", "--quiet", str(server.bare), f"{branch}:{branch}")
     server.close(number)
     code, finished, _ = scene.run()
     assert (code, finished["outcome"]) == (0, "skipped") and "a person said no" in finished["reason"]

@@ -153,13 +153,13 @@ async def request_about(workplace: Workplace, loop: str, finding: str) -> tuple[
     return None
 
 
-async def status_now(workplace: Workplace, session: str) -> FindingStatus:
-    """Return what became of the pull request of a round. A request that a person closed is a no."""
+async def status_now(workplace: Workplace, session: str) -> FindingStatus | None:
+    """Return what became of the pull request of a round; None if there is none. One that a person closed is a no."""
     place, token = _access(workplace)
     async with open_forge(place, token) as forge:
         pull = await forge.newest_pull(landing.branch_name(session))
         if pull is None:
-            return FindingStatus.CLOSED
+            return None
         if pull.is_open or pull.is_merged:
             return FindingStatus.OPEN if pull.is_open else FindingStatus.LANDED
         state = await forge.state(pull.number)

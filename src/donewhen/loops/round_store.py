@@ -149,17 +149,19 @@ class RoundStore:
 async def _status_now(
     workplace: Workplace, spec: LoopSpec, finding: LoopFinding, onto: str, waits: bool
 ) -> FindingStatus:
-    """Return what became of open work: its branch may be merged into `onto`, or a person may have removed it."""
+    """Return what became of open work: its branch may be merged into `onto`, or a person may have removed it.
+
+    A request on the forge counts more than a branch here, which a person may have made to look at the request.
+    """
     store, repo = workplace.store, workplace.repo
-    there = tip(repo, branch_name(finding.session))
-    if there is None:
-        if waits:  # comments have no branch
-            return FindingStatus.OPEN
-        if spec.action.kind is not ActionKind.OPEN_PR:
-            return FindingStatus.CLOSED
+    if spec.action.kind is ActionKind.OPEN_PR and not waits:
         from donewhen.loops import forge_actions
 
-        return await forge_actions.status_now(workplace, finding.session)
+        if (status := await forge_actions.status_now(workplace, finding.session)) is not None:
+            return status
+    there = tip(repo, branch_name(finding.session))
+    if there is None:
+        return FindingStatus.OPEN if waits else FindingStatus.CLOSED  # comments have no branch
     await object_mirror.refresh(store.bare, repo)
     commit = (tip(repo, onto) if onto else None) or repo.head
     return FindingStatus.LANDED if await is_in(store, there, commit) else FindingStatus.OPEN

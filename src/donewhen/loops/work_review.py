@@ -20,7 +20,8 @@ from donewhen.workspace.git.store import Store, object_mirror
 MOST_LOOKED_AT = 20
 """The newest works of a loop that are looked at."""
 UNDECIDED = (WorkStatus.OPEN, WorkStatus.KEPT)
-OF_A_REQUEST = {
+OF_A_REQUEST: Mapping[FindingStatus | None, WorkStatus] = {
+    None: WorkStatus.GONE,
     FindingStatus.OPEN: WorkStatus.OPEN,
     FindingStatus.LANDED: WorkStatus.KEPT,
     FindingStatus.REFUSED: WorkStatus.DENIED,
