@@ -83,6 +83,8 @@ async def receipt(prefix: str, amended: bool = False) -> str:
         intent = found.state.left_out.intent if found.state.left_out is not None else None
         if amended and intent is None:
             raise BadInput(f"session {found.start_record.session} has no approved left-out edits")
+        if not plan.receipt:
+            raise BadInput(f"session {found.start_record.session} has no receipt: its contract was not green")
         file = receipts.kept_file(found.workplace, intent.receipt if amended and intent else plan.receipt)
         if not file.is_file():
             raise BadInput(
@@ -98,12 +100,22 @@ def _require_verified(found: FinishedSession) -> LandingIntent:
     return found.state.landing
 
 
+def _require_proceeded(found: FinishedSession) -> None:
+    """Raise BadInput for a round of a loop whose work nobody and no gate accepted, or whose contract was red."""
+    session, ended = found.start_record.session, found.state.finished
+    if ended is None:
+        raise BadInput(f"session {session} is a loop round; decide about its work: donewhen approve {session}")
+    if Outcome.of(ended.outcome) is not Outcome.VERIFIED:
+        raise BadInput(f"session {session} is not verified: {ended.outcome} ({ended.reason})")
+    if not _require_verified(found).receipt:
+        raise BadInput(f"session {session} has no work with a green contract")
+
+
 async def land(prefix: str, onto: str) -> landing.Landing | landing.LandingRefused:
     """Land a verified session on a branch: its own, or the one that is named."""
     async with open_finished(prefix) as found:
-        session = found.start_record.session
-        if found.start_record.loop is not None and found.state.finished is None:
-            raise BadInput(f"session {session} is a loop round; decide about its work: donewhen approve {session}")
+        if found.start_record.loop is not None:
+            _require_proceeded(found)
         plan = landing_plan(found.start_record, _require_verified(found))
         with offline.own(found.archive, found.start_record.session) as log:
             _require_not_discarded(log)

@@ -8,6 +8,7 @@ from pathlib import Path
 from donewhen.errors import BadInput
 from donewhen.records import frozen
 from donewhen.session.log.state import SessionState, replay_log
+from donewhen.session.outcome import Outcome
 from donewhen.session.person.gates import GateKind
 from donewhen.session.settings.settings import repository_above
 from donewhen.storage.archive import Archive
@@ -37,7 +38,12 @@ class SessionCandidate:
 
     @property
     def is_verified(self) -> bool:
-        return self.is_kept and self.state.landing is not None
+        """True for work that may land. The work of a loop round may if it was approved, or allowed by the gate."""
+        ended = self.state.finished
+        is_accepted = ended is not None and Outcome.of(ended.outcome) is Outcome.VERIFIED
+        return (
+            self.is_kept and self.state.landing is not None and (is_accepted or not self.state.start_note.get("loop"))
+        )
 
 
 def _always(candidate: SessionCandidate) -> bool:
