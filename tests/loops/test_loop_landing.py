@@ -1,11 +1,14 @@
 """Verbs on the work of a loop round that has ended: only work that was accepted lands, and a decision counts once."""
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from loop_scene import CALC, DONE, FIX, LoopScene, loop, opinion
 
+from program import PROGRAM
 from repositories import git
 
 FIXED = CALC.replace("a - b", "a + b").strip()
@@ -63,3 +66,48 @@ def test_red_work_has_no_receipt_and_that_is_what_is_said(tmp_path: Path) -> Non
     session = scene.session()
     answer = scene("receipt", session)
     assert answer.code == 2 and answer.one_line.endswith(f"{session} has no receipt: its contract was not green")
+
+
+# -- an approval that is repeated --
+
+PROTECTED = '[contract]\nprotect = ["tests/**"]\n'
+EDIT = {"tool": {"name": "write_file", "input": {"path": "tests/t.py", "content": "T = 2\n"}}}
+
+
+def commits(scene: LoopScene) -> list[str]:
+    return git(scene.root, "log", "--format=%H").split()
+
+
+@pytest.mark.sample(0)
+@pytest.mark.parametrize("action", ["apply-patch", "branch"])
+def test_a_repeated_approval_answers_what_was_decided_and_lands_no_protected_edit(tmp_path: Path, action: str) -> None:
+    scene = LoopScene.made(tmp_path, loop(action=action), more=PROTECTED, files={"tests/t.py": "T = 1\n"})
+    scene.script([FIX, EDIT, DONE])
+    assert scene.run()[1]["outcome"] == "escalated"
+    session = scene.session()
+    assert scene("approve", session).code == 0
+    before = refs(scene)
+    for verb in ("approve", "deny"):
+        again = scene(verb, session)
+        assert (again.code, refs(scene), scene.inbox()) == (2, before, [])
+        assert again.one_line.endswith(
+            "nothing waits for a decision; the gate loop_action was approved already; it ended as verified; the edits "
+            f"that were left out are in: donewhen diff {session} --candidate"
+        )
+    assert "+T = 2" in scene("diff", session, "--candidate").out
+    assert "T = 2" not in git(scene.root, "grep", "T =", *scene.branches())
+
+
+def test_an_approval_that_was_killed_at_its_end_and_is_repeated_has_one_effect(tmp_path: Path) -> None:
+    scene = LoopScene.made(tmp_path, loop(action="apply-patch"), more=PROTECTED, files={"tests/t.py": "T = 1\n"})
+    scene.script([FIX, EDIT, DONE])
+    scene.run()
+    session, before = scene.session(), commits(scene)
+    command = [PROGRAM, "approve", session, "--json"]
+    with subprocess.Popen(command, cwd=scene.root, stdout=-1, stderr=-3, env={**os.environ, **scene.env}) as killed:
+        assert killed.stdout is not None
+        next(line for line in killed.stdout if b'"session_finished"' in line)
+        killed.kill()
+    after = commits(scene)
+    assert after[1:] == before
+    assert scene("approve", session).code == 2 and commits(scene) == after

@@ -272,15 +272,18 @@ def _send_or_record(
             return {"id": id, "live": True}
         with offline.own(archive, id) as log:
             if not record(log):
-                raise BadInput(f"session {id}: {nothing}{_ending_words(log.state)}")
+                raise BadInput(f"session {id}: {nothing}{_ending_words(id, log.state)}")
         return {"id": id, "live": False}
 
 
-def _ending_words(state: SessionState) -> str:
+def _ending_words(session: str, state: SessionState) -> str:
     if state.discarded:
         return "; it was discarded"
     decided = [f"; the gate {one.kind} was {one.decision} already" for one in state.gates.values() if one.decision]
-    return "".join(decided[-1:]) + (f"; it ended as {state.finished.outcome}" if state.finished else "")
+    judged = state.last_judged
+    has_edits = state.start_note.get("loop") and judged is not None and judged.edits
+    where = f"; the edits that were left out are in: donewhen diff {session} --candidate" if has_edits else ""
+    return "".join(decided[-1:]) + (f"; it ended as {state.finished.outcome}{where}" if state.finished else "")
 
 
 def _outcome(state: SessionState) -> str | None:

@@ -94,7 +94,7 @@ class Ending:
             tree=tree or await self._workplace.store.tree_of(start_record.base),
             refused=(judged.refused_paths or ()) if judged is not None and refused else (),
         )
-        if outcome is Outcome.VERIFIED:
+        if outcome is Outcome.VERIFIED and start_record.loop is None:  # of a round, an approval is for what was shown
             offer = await amendment.offer(self._workplace, start_record, state, tree)
             written += [offer] if offer is not None else []
         written += self._closing_events(outcome, reason)
