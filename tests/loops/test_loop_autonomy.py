@@ -234,19 +234,83 @@ def test_demote_lets_a_person_decide_and_starts_the_count_again(tmp_path: Path) 
 # -- what must not let a loop act alone --
 
 
-def test_a_loop_that_was_demoted_during_a_round_waits_for_a_person(tmp_path: Path) -> None:
-    scene = LoopScene.made(tmp_path, loop(**ALONE))
+RULES = {"rules.toml": '[[rule]]\ndecide = "proceed"\n'}
+BY_VERB = {
+    "pause": "the loop is paused: a person paused it",
+    "demote": "the loop was demoted while the round was running",
+}
+BY_FILE: dict[str, tuple[list[str], str]] = {
+    "gone": ([], "the loop is not in its file any more"),
+    "level": ([loop(**{**ALONE, "level": "assisted"})], "'level' of the loop was changed"),
+    "action": ([loop(**{**ALONE, "action": "branch"})], "'action' of the loop was changed"),
+    "gate": ([loop(**ALONE, gate="rules:rules.toml")], "'gate' of the loop was changed"),
+    "allow": ([loop(**{**ALONE, "allow": ["apply-patch", "branch"]})], "'allow' of the loop was changed"),
+    "never": ([loop(**ALONE, never=["calc.py"])], "'never' of the loop was changed"),
+}
+
+
+def interrupted(tmp_path: Path) -> LoopScene:
+    """Return a scene with a round whose process was killed while the checker worked."""
+    scene = LoopScene.made(tmp_path, loop(**ALONE), files=RULES)
     scene.script([FIX, DONE], [{**opinion(), "delay": 3600}])
     command = [PROGRAM, "loop", "run", "fixer", "--json"]
     with subprocess.Popen(command, cwd=scene.root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as killed:
         assert killed.stdout is not None
         next(line for line in killed.stdout if b'"check_completed"' in line and b'"phase": "round"' in line)
-        assert scene("loop", "demote", "fixer").code == 0
         killed.kill()
     scene.script([FIX, DONE], [LOOK, opinion()])
-    scene.run()
-    (waits,) = [json.loads(line) for line in scene("inbox", "--json").out.splitlines()]
-    assert "was demoted while the round was running" in waits["reason"]
+    return scene
+
+
+def resumed(scene: LoopScene) -> str:
+    """Resume the newest round. Return why it waits; empty if it has acted alone."""
+    before = git(scene.root, "rev-parse", "main")
+    code = scene("resume", scene.session()).code
+    has_acted = git(scene.root, "rev-parse", "main") != before
+    assert (code, has_acted) in ((0, True), (3, False))
+    return "" if has_acted else next(one["reason"] for one in scene.inbox() if one["session"])
+
+
+@pytest.mark.sample(0)
+@pytest.mark.parametrize("verb", BY_VERB)
+def test_a_loop_that_a_person_stopped_during_a_round_waits_for_a_person(tmp_path: Path, verb: str) -> None:
+    scene = interrupted(tmp_path)
+    assert scene("loop", verb, "fixer").code == 0
+    assert BY_VERB[verb] in resumed(scene)
+
+
+@pytest.mark.sample(0)
+@pytest.mark.parametrize("changed", BY_FILE)
+def test_a_loop_that_may_do_something_else_now_waits_for_a_person(tmp_path: Path, changed: str) -> None:
+    scene = interrupted(tmp_path)
+    loops, reason = BY_FILE[changed]
+    scene.state(*loops)
+    assert reason in resumed(scene)
+
+
+def test_a_loop_whose_file_nobody_has_trusted_waits_for_a_person(tmp_path: Path) -> None:
+    scene = interrupted(tmp_path)
+    stated = (scene.root / "donewhen.toml").read_text()
+    write(scene.root, {"donewhen.toml": stated + "# mine\n"})
+    assert "donewhen.toml was changed while the round was running, and is not trusted" in resumed(scene)
+
+
+def test_a_loop_that_may_still_act_alone_goes_on_after_its_process_was_killed(tmp_path: Path) -> None:
+    scene = interrupted(tmp_path)
+    scene.state(loop(**ALONE, maker="Be quick."))  # other keys do not matter
+    assert resumed(scene) == ""
+
+
+@pytest.mark.parametrize("is_paused", [True, False])
+def test_an_action_that_failed_is_tried_again_alone_only_while_the_loop_may(tmp_path: Path, is_paused: bool) -> None:
+    scene = LoopScene.made(tmp_path, loop(**ALONE))
+    write(scene.root, {"calc.py": "# mine\n"})
+    assert scene.run()[1]["outcome"] == "failed"
+    git(scene.root, "checkout", "--quiet", "calc.py")
+    if is_paused:
+        scene("loop", "pause", "fixer")
+    reason = resumed(scene)
+    assert ("is paused" in reason and "its result is unknown" in reason) if is_paused else reason == ""
 
 
 def test_a_paused_loop_that_a_person_runs_never_acts_alone_and_cron_does_not_run_it(tmp_path: Path) -> None:

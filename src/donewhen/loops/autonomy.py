@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from donewhen.loops.loop_records import LoopState, LoopWork, WorkStatus
-from donewhen.loops.spec import ActionKind, LoopGate, LoopGateKind, LoopLevel
+from donewhen.loops.spec import ActionKind, LoopGate, LoopGateKind, LoopLevel, LoopSpec
 from donewhen.loops.spec_files import StatedLoop
 from donewhen.records import frozen
 
 PROMOTED_AFTER = 5
 """Verified works in a row that nobody reverted or denied, before a promotion is proposed."""
+DECIDES = ("level", "action", "gate", "allow", "never")
+"""Keys of a loop that say what it may do alone."""
 NOT_PROMOTED = (ActionKind.REPORT, ActionKind.NONE)
 """Actions that change nothing: a person reads what they deliver."""
 FAULTS = {
@@ -57,6 +59,24 @@ def in_force(loop: StatedLoop, state: LoopState) -> StatedLoop:
         keys = {"level": LoopLevel.UNATTENDED.value, "allow": [kind.value for kind in allow], "gate": str(gate)}
         return replace(loop, spec=promoted, entry={**loop.entry, **keys})
     return loop
+
+
+def why_not_alone(now: StatedLoop | None, state: LoopState, recorded: LoopSpec) -> str:
+    """Return why a round must not act alone although it might when it began; empty if it still may.
+
+    `now` is the loop as its file states it now, and `recorded` the one that the round began with.
+    """
+    if now is None:
+        return "the loop is not in its file any more: a person decides"
+    if not now.is_trusted:
+        return f"{now.file.name} was changed while the round was running, and is not trusted: a person decides"
+    if state.paused:
+        return f"the loop is paused: {state.paused}"
+    if state.level == LoopLevel.ASSISTED:
+        return "the loop was demoted while the round was running: a person decides"
+    spec = in_force(now, state).spec
+    changed = next((key for key in DECIDES if getattr(spec, key) != getattr(recorded, key)), "")
+    return f"'{changed}' of the loop was changed while the round was running: a person decides" if changed else ""
 
 
 def asking(loop: StatedLoop) -> StatedLoop:

@@ -41,7 +41,7 @@ SESSION_OUTCOMES = {
 """The outcome of the session of a round that has ended. An escalation ends when a person denies it."""
 ON_OWN_BRANCH = (ActionKind.BRANCH, ActionKind.OPEN_PR)
 EXPIRED = "expired"
-DEMOTED = "the loop was demoted while the round was running: a person decides"
+BEGUN = "; the action was begun and its result is unknown"
 
 
 @dataclass(slots=True)
@@ -55,10 +55,8 @@ class RoundEnding:
         parts, facts = self.parts, self.facts
         proposal = await self._proposal(judged, unverified)
         decision = await decide(facts.spec, proposal, parts.workplace.repo.root, parts.workplace.launcher)
-        if decision.proceeds and self.store.is_demoted(facts.spec.name):
-            decision = GateOpinion(False, DEMOTED)
-        if decision.proceeds and (besides := await published_besides(self._context(_intent_of(judged)))):
-            decision = GateOpinion(False, f"a pull request would be opened{besides}")
+        if decision.proceeds and (why := self.store.why_not_alone(parts.workplace.repo.root, facts.spec)):
+            decision = GateOpinion(False, why)
         if facts.record.dry_run:
             would = await describe(self._context(_intent_of(judged)))
             how = "it would proceed" if decision.proceeds else f"it would wait for a person: {decision.reason}"
@@ -121,9 +119,9 @@ class RoundEnding:
         assert proposal is not None  # it was written before
         facts.finding = proposal.finding
         if gate is None:
-            is_begun = bool(ActionBegun.all_in(self._notebook.notes()))
-            if proposal.proceeds and not is_begun and self.store.is_demoted(facts.spec.name):
-                return await self._escalate(DEMOTED)
+            is_done, top = bool(ActionDone.all_in(self._notebook.notes())), self.parts.workplace.repo.root
+            if proposal.proceeds and not is_done and (why := self.store.why_not_alone(top, facts.spec)):
+                return await self._escalate(f"{why}{BEGUN if ActionBegun.all_in(self._notebook.notes()) else ''}")
             return await (self._act("") if proposal.proceeds else self._escalate(proposal.reason))
         if not gate.decision and is_expired(gate):
             self.parts.gates.decide(False, EXPIRED)

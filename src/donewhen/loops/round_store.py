@@ -1,23 +1,29 @@
 """What a loop round reads from the loop store and writes to it: earlier rounds, limits and findings."""
 
 import datetime
+import os
 from collections.abc import Callable, Container
+from pathlib import Path
 
 from donewhen.errors import BadInput, MachineryBroke
 from donewhen.events import RoundFinished
 from donewhen.loops import limits
+from donewhen.loops.autonomy import why_not_alone
 from donewhen.loops.levels import demote_for
 from donewhen.loops.limits import Spent
 from donewhen.loops.loop_memory import LoopMemory
 from donewhen.loops.loop_records import FindingStatus, LoopFinding, LoopUsage, LoopWork, RoundEnd
 from donewhen.loops.loop_store import LoopStore
-from donewhen.loops.spec import ActionKind, LoopLevel, LoopSpec
+from donewhen.loops.spec import ActionKind, LoopSpec
+from donewhen.loops.spec_files import usable_loops
 from donewhen.loops.work_review import is_in
 from donewhen.session.conclude.land import branch_name
 from donewhen.session.outcome import STOPPED
+from donewhen.session.settings.trust import TrustBook
 from donewhen.session.workplace import Workplace
 from donewhen.workspace.git.landing.branches import tip
 from donewhen.workspace.git.store import object_mirror
+from donewhen.workspace.state_dir import state_root
 
 KNOWN_WORDS = {
     FindingStatus.OPEN: "the same finding waits already",
@@ -109,8 +115,11 @@ class RoundStore:
         """Write to the history how a round ended after a decision, before its session ends: then it cannot be lost."""
         self._store.change_end(self._repo, finished.loop, session, round_end(finished))
 
-    def is_demoted(self, loop: str) -> bool:
-        return self._store.state(self._repo, loop).level == LoopLevel.ASSISTED
+    def why_not_alone(self, top: Path, recorded: LoopSpec) -> str:
+        """Return why a round must not act alone any more, by the file of its loop as it is now; empty if it may."""
+        loops, _ = usable_loops(top, TrustBook(state_root(os.environ)))
+        now = next((one for one in loops if one.spec.name == recorded.name), None)
+        return why_not_alone(now, self._store.state(self._repo, recorded.name), recorded)
 
     # -- what became of a finding --
 
