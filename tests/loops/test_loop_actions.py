@@ -129,11 +129,11 @@ def test_what_agents_wrote_is_never_a_part_of_a_shell_line(tmp_path: Path) -> No
     name = "a $(touch spliced) `touch spliced` '; touch spliced; '.py"
     named = {"tool": {"name": "write_file", "input": {"path": name, "content": "x = 1\n"}}}
     look = 'command:cat > "$OUT"; touch ran; find . -name "*spliced*" -o -name ran >> "$OUT"; true'
-    scene = LoopScene.made(tmp_path, alone("runner", look, intent=HOSTILE))
+    scene = LoopScene.made(tmp_path, loop("runner", action=look, intent=HOSTILE))
     scene.script([FIX, named, {"text": HOSTILE}], [LOOK, opinion(evidence=HOSTILE, summary=HOSTILE)])
     scene.env["OUT"] = str(tmp_path / "out")
-    code, finished, _ = scene.run("runner")
-    assert (code, finished["outcome"]) == (0, "proceeded"), finished
+    scene.run("runner")
+    assert scene("approve", scene.session()).code == 0
     given, *files = (tmp_path / "out").read_text().splitlines()
     told = json.loads(given)["report"]
     assert (told["intent"], told["checker"]["text"], told["maker"]["text"]) == (HOSTILE, HOSTILE, HOSTILE)

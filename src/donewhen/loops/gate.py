@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from donewhen.errors import BadInput
 from donewhen.judge.protect.names import globs
+from donewhen.loops.changed_code import runs_changed_code
 from donewhen.loops.guarded_paths import changes_guarded_path, is_covered
 from donewhen.loops.hidden_secrets import secret_variables, text_without
 from donewhen.loops.spec import ActionKind, LoopGateKind, LoopLevel, LoopSpec
@@ -64,6 +65,8 @@ class ActionProposal:
     tree: str
     base: str
     finding: str
+    special_paths: tuple[str, ...] = ()
+    """Changed paths that are executable, links or submodules."""
 
 
 @frozen
@@ -111,6 +114,8 @@ async def decide(
         return GateOpinion(False, f"it changes {shortened(hit)}, which decides what the loop does")
     if spec.level is not LoopLevel.UNATTENDED:
         return GateOpinion(False, f"the level is {spec.level.value}: a person decides")
+    if why := runs_changed_code(spec, top, proposal.paths, proposal.special_paths, os.environ):
+        return GateOpinion(False, why)
     match spec.gate.kind:
         case LoopGateKind.ASK:
             return GateOpinion(False, "the gate always asks a person")

@@ -41,7 +41,7 @@ def changes_guarded_path(spec: LoopSpec, top: Path, changed: tuple[str, ...]) ->
     """Return the first changed path that decides what the loop does; empty if none does."""
     patterns = (*ALWAYS, *(RUN_BY_A_FORGE if spec.action.kind is ActionKind.OPEN_PR else ()))
     guarded = set(_guarded(spec, top))
-    hits = (path for path in changed if is_covered(patterns, path) or any(_touches(path, one) for one in guarded))
+    hits = (path for path in changed if is_covered(patterns, path) or any(touches(path, one) for one in guarded))
     return next(hits, "")
 
 
@@ -60,7 +60,7 @@ def _leads_to(path: str, pattern: str) -> bool:
     return any("/".join(plain[:number]) == path for number in range(1, len(plain) + 1))
 
 
-def _touches(changed: str, guarded: str) -> bool:
+def touches(changed: str, guarded: str) -> bool:
     """Return True for the path itself, what is below it, and a directory above it that became something else."""
     return changed == guarded or changed.startswith(f"{guarded}/") or guarded.startswith(f"{changed}/")
 
@@ -79,16 +79,20 @@ def _guarded(spec: LoopSpec, top: Path) -> Iterator[str]:
     if spec.gate.kind is LoopGateKind.RULES:
         named.append(spec.gate.argument)
     for name in named:
-        yield from _inside(name, top)
+        yield from inside(name, top)
 
 
 def _named_in(command: str, top: Path) -> Iterator[str]:
     """Yield the paths that the words of a command name, but for those of commands that only show them."""
     for part in LISTED.split(command):
-        words = WORD.findall(part)
-        is_shown = bool(words) and words[0] in ONLY_SHOW and not set(part) & PASSED_ON
-        for word in () if is_shown else words:
-            yield from _inside(word, top)
+        for word in () if is_shown(part) else WORD.findall(part):
+            yield from inside(word, top)
+
+
+def is_shown(part: str) -> bool:
+    """Return True for a part of a command for which files are data."""
+    words = WORD.findall(part)
+    return bool(words) and words[0] in ONLY_SHOW and not set(part) & PASSED_ON
 
 
 def _run_by(command: str, files: BaseFiles) -> Iterator[str]:
@@ -104,7 +108,7 @@ def _run_by(command: str, files: BaseFiles) -> Iterator[str]:
     yield from (os.path.join(directory, name) for directory in found.directories for name in read)
 
 
-def _inside(name: str, top: Path) -> Iterator[str]:
+def inside(name: str, top: Path) -> Iterator[str]:
     """Yield the path below the repository that a name stands for, and where it leads to if it is a link."""
     place = os.path.normpath(top / name)
     for path in dict.fromkeys((place, os.path.realpath(place))):

@@ -29,6 +29,7 @@ from donewhen.session.outcome import Outcome, SessionResult
 from donewhen.session.person.gates import GateDecision, GateKind, is_expired
 from donewhen.session.session import SessionParts
 from donewhen.storage.lease import LeaseLost
+from donewhen.workspace.git.objects import FILE as FILE_MODE
 
 SESSION_OUTCOMES = {
     RoundOutcome.REPORTED: Outcome.NO_CHANGE,
@@ -85,6 +86,7 @@ class RoundEnding:
         store, base = parts.workplace.store, await parts.workplace.store.tree_of(parts.start_record.base)
         counts = [*(await store.line_counts(base, tree)).values()]
         known = [one for one in counts if one is not None]
+        changes = await store.diff(base, tree)
         return ActionProposal(
             loop=facts.spec.name,
             session=parts.start_record.session,
@@ -93,7 +95,8 @@ class RoundEnding:
             summary=facts.summary(),
             verified=not unverified,
             unverified_reason=unverified,
-            paths=tuple(change.path for change in await store.diff(base, tree)),
+            paths=tuple(change.path for change in changes),
+            special_paths=tuple(one.path for one in changes if one.new is not None and one.new.mode != FILE_MODE),
             insertions=sum(one.added for one in known),
             deletions=sum(one.removed for one in known),
             binary_files=len(counts) - len(known),

@@ -179,6 +179,8 @@ def test_a_script_that_the_maker_rewrote_is_not_run_before_a_person_has_seen_it(
     something_new(scene, 1)
     out.unlink()
     scene.script()
+    write(tmp_path, {"deploy.sh": f"echo base >> {out}\n"})
+    scene.state(loop(**keys | {"action": f"command:sh {tmp_path}/deploy.sh"}))
     assert (scene.run()[1]["outcome"], out.read_text()) == ("proceeded", "base\n")
 
 
