@@ -94,12 +94,13 @@ def test_a_command_that_fails_is_a_failed_round_whose_work_is_kept(tmp_path: Pat
         alone("runner", "command:echo no way; false", deliver=[f"file:{report}"]),
         loop("asks", action="command:exit 7 #"),
     )
-    code, finished, _ = scene.run("runner")
+    code, finished, events = scene.run("runner")
     branch = f"donewhen/{scene.session()}"
-    kept = f"the work is on {branch}; try again: donewhen resume {scene.session()}"
-    reason = f"command failed: 'echo no way; false' exited with 1: no way; {kept}"
+    reason = f"command failed: 'echo no way; false' exited with 1; the work is on {branch}"
     assert (code, finished["outcome"], finished["reason"]) == (4, "failed", reason)
     assert f"reason: {reason}" in report.read_text() and branch in scene.branches()
+    (printed,) = [one["message"] for one in events if one["type"] == "error"]
+    assert printed == "the last line of its output: no way"
     assert git(scene.root, "show", f"{branch}:calc.py") == FIXED.strip()
 
     assert scene.run("asks")[0] == 3

@@ -135,7 +135,8 @@ def test_an_action_that_fails_is_a_failed_round_that_is_delivered_and_keeps_the_
     assert (head, intent) == ("[unattended] loop fixer (failed)", "intent: keep main green")
     assert (maker, text) == ("maker: done in 2 turns", "  Fixed the sign in add().")
     assert (checker, verdict) == ("checker: confirmed in 2 turns", "  add() is right")
-    assert "command failed" in reason and "no luck" in reason
+    assert "command failed" in reason and reason.count("no luck") == 1  # as the command has it
+    assert "error (action): the last line of its output: no luck" in answer.out + answer.err
     assert git(scene.root, "show", f"donewhen/{scene.session()}:calc.py").endswith("a + b")
 
 

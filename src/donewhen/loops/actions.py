@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
-from donewhen.errors import DonewhenError
+from donewhen.events import Error
 from donewhen.loops import report
 from donewhen.loops.action import ActionContext, ActionFailed, ActionReceipt
 from donewhen.loops.hidden_secrets import secret_variables, text_without
@@ -148,9 +148,10 @@ async def _run(context: ActionContext) -> ActionReceipt:
     token = parts.workplace.settings.text("forge", "token_env")
     output = text_without(secret_variables(os.environ, token), finished.stdout)[-4000:]
     if not finished.ok:
-        last = "".join(f": {line}" for line in output.strip().splitlines()[-1:])
+        for line in output.strip().splitlines()[-1:]:  # for a person: later makers are told the reason, and not this
+            parts.log.emit(Error(kind="action", message=f"the last line of its output: {line}"))
         how = f"exited with {finished.exit_code}" if finished.exit_code is not None else finished.end.value
-        raise ActionFailed(f"'{command}' {how}{last}")
+        raise ActionFailed(f"'{command}' {how}")
     return ActionReceipt(kind=ActionKind.COMMAND.value, summary=f"ran '{command}'", output=output)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from urllib.parse import unquote
 
 from donewhen.judge.output_tail import redacted
 from donewhen.loops.spec import LoopSpec
@@ -9,16 +10,27 @@ from donewhen.session.settings.settings import Settings
 from donewhen.workspace.process.output import Output
 
 NAME = re.compile(
-    r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH|PAT|(?:API)?KEY)$", re.IGNORECASE
+    r"TOKEN(?!IZ)|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|APIKEY|PRIVATE_?KEY|WEBHOOK"
+    r"|(?:(?:^|_)PAT|AUTH|(?<!ASK)PASS|PWD|KEYS?)(?:_?[0-9]+)?$",
+    re.IGNORECASE,
 )
-"""The end of the name of a variable that usually holds a secret."""
+"""The name of a variable that usually holds a secret."""
+NO_SECRET = re.compile(r"(?:OLD)?PWD|.*(?:PATH|DIR|FILE)", re.IGNORECASE)
+"""The name of a variable that holds a place."""
+URL_PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 SHORTEST = 8
 """In characters. A shorter value of such a variable is a setting."""
 
 
 def secret_variables(environment: Mapping[str, str], *names: str) -> dict[str, str]:
-    """Return the variables with these names, and those whose names say that they hold a secret."""
-    found = {name: value for name, value in environment.items() if NAME.search(name) and len(value) >= SHORTEST}
+    """Return the variables with these names or names that say that they hold a secret, and passwords in addresses."""
+    found: dict[str, str] = {}
+    for name, value in environment.items():
+        if NAME.search(name) and not NO_SECRET.fullmatch(name):
+            found[name] = value
+        for number, password in enumerate(URL_PASSWORD.findall(value)):
+            found |= {f"{name} password {number}": password, f"{name} password {number} decoded": unquote(password)}
+    found = {name: value for name, value in found.items() if len(value) >= SHORTEST}
     return {**found, **{name: environment[name] for name in names if name in environment}}
 
 

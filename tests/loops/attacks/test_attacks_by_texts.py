@@ -4,6 +4,7 @@ import json
 import re
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attacked_forge import scene_on
@@ -13,7 +14,7 @@ from loop_scene import FIX, LOOK, LoopScene, loop, opinion
 from donewhen.judge.output_tail import redacted
 from donewhen.loops import inputs
 from donewhen.loops.comments import harmless
-from donewhen.loops.hidden_secrets import text_without
+from donewhen.loops.hidden_secrets import secret_variables, text_without
 from donewhen.loops.prompts import CheckerCase, checker_task, fenced
 from donewhen.loops.spec import spec_of
 from donewhen.workspace.process.output import Output
@@ -134,6 +135,39 @@ def test_control_a_value_that_is_cut_in_two_would_show_its_beginning() -> None:
     cut = Output(head=b"x" * 100 + TOKEN.encode()[:20], tail=TOKEN.encode()[20:] + b"y" * 100, total=226 + 50)
     assert "canary" in redacted(cut.whole().decode(), {"GH_TOKEN": TOKEN})
     assert "canary" not in text_without({"GH_TOKEN": TOKEN}, cut)
+
+
+HIDDEN = [
+    "PGPASSWORD", "MYSQL_PWD", "SLACK_WEBHOOK_URL", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "NPM_AUTHTOKEN",
+    "MYAPIKEY", "TOKEN2", "API_KEY_2", "GH_PAT", "SSHPASS", "REDIS_AUTH", "GOOGLE_CREDENTIALS", "api_key",
+    "SIGNING_KEYS",
+]  # fmt: skip
+SHOWN = [
+    "PATH", "PYTHONPATH", "PWD", "OLDPWD", "KEYBOARD", "SSH_AUTH_SOCK", "GIT_AUTHOR_NAME", "SSH_ASKPASS", "LANGUAGE",
+    "TOKENIZERS_PARALLELISM", "AWS_SHARED_CREDENTIALS_FILE", "PASSWORD_STORE_DIR", "COMPATIBLE",
+]  # fmt: skip
+ADDRESSES = {
+    "DATABASE_URL": "postgres://app:canary%2Dsecret@db/app",
+    "BROKERS": "amqp://a:canary-1111@h1,amqp://a:canary-2222@h2",
+}
+
+
+def test_the_names_of_variables_say_which_hold_a_secret_and_addresses_hold_passwords() -> None:
+    environment = dict.fromkeys([*HIDDEN, *SHOWN], "a value of some length") | ADDRESSES | {"PIN_TOKEN": "1234567"}
+    found = secret_variables(environment)
+    assert {name for name in found if " " not in name} == set(HIDDEN)
+    text = redacted(f"{ADDRESSES} canary-secret postgres://app", found)
+    assert "canary" not in text and "postgres://app" in text
+
+
+def test_what_a_failed_action_printed_is_not_told_to_the_next_maker(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"action": "command:echo $UNUSUAL; exit 3; true", "allow": ["command"]}
+    scene = LoopScene.made(tmp_path, loop(level="unattended", **keys))
+    scene.env["UNUSUAL"] = TOKEN
+    assert scene.run()[1]["outcome"] == "failed"
+    assert "canary" in scene("log", scene.session(), "--json").out  # the control: it was printed, and a person sees it
+    assert "canary" not in scene("memory", "list", "--tag", "loop-state").out + scene("loop", "history", "--json").out
+    assert "exited with 3" in scene("memory", "list", "--tag", "loop-state").out
 
 
 @pytest.mark.parametrize(("variable", "is_kept"), [("DEPLOY_TOKEN", False), ("DEPLOY_WORD", True)])
