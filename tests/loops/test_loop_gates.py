@@ -172,6 +172,8 @@ def test_a_rule_about_paths_says_nothing_about_work_without_files(tmp_path: Path
         ("[[rule]]\ndecide = 'proceed'\nmax_files = -1\n", "'rule[0].max_files' has a wrong value: -1"),
         ("[[rule]]\ndecide = 'proceed'\nmax_files = true\n", "'rule[0].max_files' has a wrong value: True"),
         ("[[rule]]\ndecide = 'proceed'\nkinds = ['merge']\n", "'rule[0].kinds' must name actions"),
+        ("[[rule]]\ndecide = 'proceed'\npaths = []\n", "'rule[0].paths' must not be empty"),
+        ("[[rule]]\ndecide = 'proceed'\nkinds = []\n", "'rule[0].kinds' must not be empty"),
         ("[[rule]]\ndecide = 'proceed'\npaths = [1]\n", "'rule[0].paths' must be a list of texts"),
         ("[[rule]]\ndecide = 'proceed'\npaths = ['../x']\n", "rule[0].paths"),
         ("rule =", "gate.toml: "),
@@ -210,8 +212,8 @@ PATTERNS = st.sampled_from(["docs/**", "src/auth/**", "**", "src/**/*.py"])
 RULE = st.fixed_dictionaries(
     {"decide": st.sampled_from(["proceed", "proceed", "proceed", "escalate"])},
     optional={
-        "kinds": st.lists(st.sampled_from(["branch", "apply-patch"]), max_size=2),
-        "paths": st.lists(PATTERNS, max_size=2),
+        "kinds": st.lists(st.sampled_from(["branch", "apply-patch"]), min_size=1, max_size=2),
+        "paths": st.lists(PATTERNS, min_size=1, max_size=2),
         "max_files": st.integers(0, 3),
         "max_lines": st.integers(0, 9),
     },
@@ -290,10 +292,10 @@ def test_a_round_proceeds_by_its_rules_and_a_bad_file_starts_nothing(tmp_path: P
     code, finished, _ = scene.run()
     assert (code, finished["outcome"], finished["reason"]) == (0, "proceeded", "rule 1 of gate.toml says so")
     assert scene.branches() == [f"donewhen/{scene.session()}", "main"]
-    (scene.root / "gate.toml").write_text("[[rule]]\ndecide = 'always'\n")
+    (scene.root / "gate.toml").write_text("[[rule]]\ndecide = 'proceed'\npaths = []\n")
     before = scene("list", "--json").out
     refused = scene("loop", "run", "fixer")
-    assert refused.code == 2 and "'rule[0].decide' must be proceed or escalate, not 'always'" in refused.one_line
+    assert refused.code == 2 and "'rule[0].paths' must not be empty" in refused.one_line
     assert scene("list", "--json").out == before
 
 

@@ -188,6 +188,8 @@ def _texts(entry: Mapping[str, Any], key: str, at: str) -> tuple[str, ...]:
     values: Sequence[object] = entry.get(key, [])
     if not all(isinstance(one, str) for one in values):
         raise BadInput(f"{at}.{key}' must be a list of texts")
+    if key in entry and not values:
+        raise BadInput(f"{at}.{key}' must not be empty; leave it out if it does not matter")
     return tuple(cast("Sequence[str]", values))
 
 
