@@ -87,6 +87,34 @@ def test_a_dry_run_says_what_would_be_done_and_leaves_no_trace(tmp_path: Path) -
     assert scene.run("asks")[1]["outcome"] == "escalated"  # nothing was remembered as dealt with
 
 
+ARGUMENTS = {
+    "printf '%s '": "ID fixer ",
+    'printf "%s<%s> " "$2" "$1"': "fixer<ID> ",
+    "for one in a b; do printf '%s ' $one; done": "a b ",
+    "{ printf x; }": "x",
+    "(printf y)": "y",
+    "find calc.py -exec printf %s {} \\;": "calc.py",
+    "printf '%s ' $(echo z)": "z ID fixer ",
+    "make publish SESSION=$1": "published ID",
+}
+
+
+@pytest.mark.sample(0)
+def test_a_command_gets_its_arguments_at_its_end_or_where_it_says(tmp_path: Path) -> None:
+    files = {"Makefile": "publish:\n\t@printf 'published %s' $(SESSION)\n"}
+    names = {f"loop{number}": command for number, command in enumerate(ARGUMENTS)}
+    loops = [loop(name, action=f"command:{command}", max_open=0) for name, command in names.items()]
+    scene = LoopScene.made(tmp_path, *loops, files=files)
+    for name, command in names.items():
+        assert scene.run(name)[0] == 3
+        session = scene.session()
+        approved = scene("approve", session, "--json")
+        assert approved.code == 0, (command, approved.out)
+        (ended,) = [one for one in map(json.loads, approved.out.splitlines()) if one["type"] == "round_finished"]
+        expected = ARGUMENTS[command].replace("ID", session).replace("fixer", name)
+        assert ended["action"]["output"] == expected, command
+
+
 def test_a_command_that_fails_is_a_failed_round_whose_work_is_kept(tmp_path: Path) -> None:
     report = tmp_path / "report.md"
     scene = LoopScene.made(

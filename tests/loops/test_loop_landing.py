@@ -1,7 +1,9 @@
 """Verbs on the work of a loop round that has ended: only work that was accepted lands, and a decision counts once."""
 
+import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,43 @@ def test_red_work_has_no_receipt_and_that_is_what_is_said(tmp_path: Path) -> Non
     session = scene.session()
     answer = scene("receipt", session)
     assert answer.code == 2 and answer.one_line.endswith(f"{session} has no receipt: its contract was not green")
+
+
+# -- a decision that was recorded, and whose process was killed --
+
+
+def recorded(scene: LoopScene, session: str, approved: bool) -> None:
+    """Record a decision, and do not carry it out."""
+    code = f"from donewhen.server import methods; methods.session_decide({session!r}, {approved})"
+    subprocess.run([sys.executable, "-c", code], cwd=scene.root, check=True)
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_work_whose_decision_is_not_carried_out_yet_is_not_discarded(tmp_path: Path, approved: bool) -> None:
+    scene = LoopScene.made(tmp_path, loop())
+    scene.run()
+    session, before = scene.session(), refs(scene)
+    recorded(scene, session, approved)
+    refused = scene("discard", session)
+    word = "approved" if approved else "denied"
+    assert (refused.code, refs(scene)) == (2, before)
+    assert f"session {session} was {word}, which is not carried out yet; first: donewhen resume" in refused.one_line
+    assert scene("resume", session).code == (0 if approved else 1)
+    assert scene("discard", session).code == 0 and scene.branches() == ["main"]
+
+
+@pytest.mark.parametrize(("denied", "reason"), [(True, "a person denied it"), (False, "it expired without a decision")])
+def test_a_denial_that_is_carried_out_after_the_expiry_is_the_no_of_a_person(
+    tmp_path: Path, denied: bool, reason: str
+) -> None:
+    scene = LoopScene.made(tmp_path, loop(expires_days=0.000001))
+    scene.run()
+    session = scene.session()
+    if denied:
+        recorded(scene, session, False)
+    assert f"rejected: {reason}" in scene("resume", session).out
+    (row,) = [json.loads(line) for line in scene("loop", "history", "--json").out.splitlines()]
+    assert row["reason"] == reason
 
 
 # -- an approval that is repeated --

@@ -7,6 +7,7 @@ wrote reaches an action as data only: in files, as arguments and on stdin, never
 import contextlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
@@ -23,6 +24,8 @@ from donewhen.session.conclude import land as landing
 from donewhen.workspace.process.command import Command
 
 COMMAND_SECS = 1800.0
+SAYS_WHERE = re.compile(r"\$\{?[0-9@*#]|[;\s](?:\}|done|fi|esac)\Z|\A\((?s:.*)\)\Z|\\;\Z")
+"""A command that names an argument, or that ends where a shell takes none."""
 ON_FORGE = (ActionKind.OPEN_PR, ActionKind.COMMENT)
 ON_BRANCH = (ActionKind.OPEN_PR, ActionKind.APPLY_PATCH)
 """Actions for the branch that is checked out."""
@@ -128,7 +131,8 @@ async def _apply(context: ActionContext) -> ActionReceipt:
 
 async def _run(context: ActionContext) -> ActionReceipt:
     """Run a command of the user in a checkout of the judged tree, with the session and the branch as arguments."""
-    parts, command = context.parts, context.spec.action.command
+    parts, spec, command = context.parts, context.spec, context.spec.action.command
+    line = command if SAYS_WHERE.search(command) else f'{command} "$@"'
     commit = landing.commit_of(parts.workplace, context.plan)
     with tempfile.TemporaryDirectory(prefix="donewhen-action-") as directory:
         checkout = Path(directory) / parts.workplace.repo.root.name
@@ -136,7 +140,7 @@ async def _run(context: ActionContext) -> ActionReceipt:
         await parts.workplace.store.check_out(commit, checkout)
         finished = await parts.workplace.launcher.run(
             Command(
-                argv=["/bin/sh", "-c", f'{command} "$@"', "donewhen-action", context.session, context.spec.name],
+                argv=["/bin/sh", "-c", line, "donewhen-action", context.session, spec.name],
                 cwd=str(checkout),
                 env=_environment(directory),
                 stdin=f"{json.dumps(_told(context))}\n".encode(),
@@ -148,8 +152,8 @@ async def _run(context: ActionContext) -> ActionReceipt:
     token = parts.workplace.settings.text("forge", "token_env")
     output = text_without(secret_variables(os.environ, token), finished.stdout)[-4000:]
     if not finished.ok:
-        for line in output.strip().splitlines()[-1:]:  # for a person: later makers are told the reason, and not this
-            parts.log.emit(Error(kind="action", message=f"the last line of its output: {line}"))
+        for last in output.strip().splitlines()[-1:]:  # for a person: later makers are told the reason, and not this
+            parts.log.emit(Error(kind="action", message=f"the last line of its output: {last}"))
         how = f"exited with {finished.exit_code}" if finished.exit_code is not None else finished.end.value
         raise ActionFailed(f"'{command}' {how}")
     return ActionReceipt(kind=ActionKind.COMMAND.value, summary=f"ran '{command}'", output=output)

@@ -128,8 +128,7 @@ class RoundEnding:
             return await (self._act("") if proposal.proceeds else self._escalate(proposal.reason))
         if not gate.decision and is_expired(gate):
             self.parts.gates.decide(False, EXPIRED)
-            facts.decision = EXPIRED
-        if gate.decision == GateDecision.DENIED and is_expired(gate):  # also if the process died right after it
+        if facts.state.deciders.get(gate.id) == EXPIRED:  # also if the process died right after it
             facts.decision = EXPIRED
         facts.decision = facts.decision or gate.decision
         if not gate.decision:

@@ -213,8 +213,10 @@ def _require_engine(text: str, key: str) -> None:
 
 
 def _action(text: str, key: str) -> LoopAction:
-    if text.startswith(COMMAND) and text.removeprefix(COMMAND).strip():
-        return LoopAction(ActionKind.COMMAND, text.removeprefix(COMMAND).strip())
+    if text.startswith(COMMAND) and (command := text.removeprefix(COMMAND).strip()):
+        if re.search(r"(?<!\\)[;&|]\Z", command):
+            raise BadInput(f"'{key}' must not end in {command[-1]!r}: the session and the loop are given at the end")
+        return LoopAction(ActionKind.COMMAND, command)
     kinds = [kind.value for kind in ActionKind if kind is not ActionKind.COMMAND]
     if text not in kinds:
         raise BadInput(f"'{key}' must be one of {', '.join(kinds)} or command:…, not {shortened(text)!r}")

@@ -165,6 +165,8 @@ class SessionState:
         """Kinds of errors that were reported."""
         self.questions: dict[str, Question] = {}
         self.gates: dict[str, Gate] = {}
+        self.deciders: dict[str, str] = {}
+        """Who decided, by the id of the gate."""
         self.landing: LandingIntent | None = None
         self.landed: events.Landed | None = None
         self.landings: list[events.Landed] = []
@@ -385,6 +387,7 @@ class SessionState:
                 self._left_out().decision = event.decision
             case events.GateDecided():
                 self.gates.setdefault(event.id, Gate(event.id, event.gate)).decision = event.decision
+                self.deciders[event.id] = event.by
             case _:
                 pass
 

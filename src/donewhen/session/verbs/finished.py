@@ -195,6 +195,11 @@ async def discard(prefix: str) -> str:
     async with open_finished(prefix) as found:
         with offline.own(found.archive, found.start_record.session) as log:
             _require_not_discarded(log)
+            if found.start_record.loop is not None and (decision := offline.decision_to_carry_out(log.state)):
+                raise BadInput(
+                    f"session {log.session} was {decision}, which is not carried out yet; first: donewhen resume "
+                    f"{log.session}, or donewhen cancel {log.session}"
+                )
             left = await discarding.discard(found.workplace, found.archive, found.start_record.session)
             if log.state.run_state == "finished":
                 log.write(note=Discarded().note())

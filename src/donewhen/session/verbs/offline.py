@@ -54,14 +54,14 @@ def decide(log: LogWriter, approved: bool) -> bool:
     if log.state.gate is None and log.state.left_out is not None:
         left_out.decide(log, approved, "a person")
         return True
-    return Gates(log, None).decide(approved, "a person") or _is_recorded(log.state, approved)
-
-
-def _is_recorded(state: SessionState, approved: bool) -> bool:
-    """Return True if a person made this decision and the session still waits."""
-    last = next(reversed(state.gates.values()), None)
     decision = GateDecision.APPROVED if approved else GateDecision.DENIED
-    return state.run_state == "waiting" and last is not None and last.decision == decision
+    return Gates(log, None).decide(approved, "a person") or decision_to_carry_out(log.state) == decision
+
+
+def decision_to_carry_out(state: SessionState) -> str:
+    """Return the decision of a person with which the session was not continued yet; empty if there is none."""
+    last = next(reversed(state.gates.values()), None)
+    return last.decision if state.run_state == "waiting" and last is not None else ""
 
 
 def cancel(log: LogWriter) -> None:
