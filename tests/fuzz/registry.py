@@ -211,12 +211,10 @@ ADAPTED: Mapping[str, Call] = {
         f"judge.protect.contents.setup_manifests.accepted_part:{path}": partial(_seen_by_setup, path)
         for path in setup_manifests.READERS
     },
-    "judge.protect.names.globs.first_match": lambda data: _of("judge.protect.names.globs.first_match")(
+    "judge.globs.first_match": lambda data: _of("judge.globs.first_match")(
         ("**/*a*b*c", "**/**/a"), text(data)[:4_000]
     ),
-    "judge.protect.names.globs.require_sound": lambda data: _of("judge.protect.names.globs.require_sound")(
-        text(data), "protect"
-    ),
+    "judge.globs.require_sound": lambda data: _of("judge.globs.require_sound")(text(data), "protect"),
     "judge.protect.contents.rust_items.items": _rust_items,
     "judge.python_test_module.PythonTestModule": _python_test_module,
     "judge.protect.contents.rust_tests.restore_tests": _rust_tests,

@@ -16,7 +16,7 @@ from house.patterns import Found, found
 
 PUT_TOGETHER = {
     "engines/external/network/endpoints.py": "classes repeated once each, on lines that `heads` has bounded",
-    "judge/protect/names/globs.py": "workspace/wildcards makes it; tests/workspace/test_wildcards.py",
+    "judge/globs.py": "workspace/wildcards makes it; tests/workspace/test_wildcards.py",
     "workspace/git/landing/git_config.py": "workspace/wildcards makes it; tests/workspace/test_wildcards.py",
     "workspace/policy/narrowing.py": "a person's own expression, only used in a process with a limit of CPU time",
 }

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from donewhen.errors import BadInput
-from donewhen.judge.protect.names.globs import compiled, first_match
+from donewhen.judge.globs import compiled, first_match
 from tiers import examples
 
 COVERED = [

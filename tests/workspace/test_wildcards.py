@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from donewhen.judge.protect.names.globs import compiled
+from donewhen.judge.globs import compiled
 from donewhen.workspace.git.landing.git_config import _is_match  # pyright: ignore[reportPrivateUsage] - the matcher
 from donewhen.workspace.wildcards import Element, Wildcard, expression
 from tiers import examples

@@ -9,6 +9,7 @@ check_run       the facts of one run
 run_cache       kept runs that need not be repeated
 contract        the checks, and the text of them that an engine is shown
 contract_lint   warnings about a contract
+globs           patterns over paths, as a contract uses them
 verdict         the answer of the judge on one tree
 graded_tree     the judged tree and the edits that are not graded
 protect/        which changes of a candidate are replaced by the version in the base

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from donewhen.errors import BadInput
+from donewhen.judge import globs
 from donewhen.judge.check_run import CheckRun
 from donewhen.judge.check_runs import CheckRuns
 from donewhen.judge.contract import Check, Contract
@@ -23,7 +24,6 @@ from donewhen.judge.mentions import mentioned_names, names_of_file
 from donewhen.judge.protect.base_files import BaseFiles
 from donewhen.judge.protect.commands.commands import all_words
 from donewhen.judge.protect.commands.scripts_run import PRODUCT_DIRECTORIES, find_scripts_run, joined
-from donewhen.judge.protect.names import globs
 from donewhen.judge.protect.names.test_names import is_test
 from donewhen.judge.protect.rules.guard import CONTRACT_FILE
 from donewhen.printable import shortened

@@ -9,7 +9,8 @@ What is stated
 
 When rounds run
     loop_store   who may run a round, and how rounds ended; with `due_times`, `loop_findings` and `loop_works`
-                 (`loop_records` are its records, `loop_rows`, `loop_database` and `store_schema` its tables)
+                 (`loop_records` are its records, `loop_rows`, `loop_database` and `store_schema` its tables;
+                 `open_store` opens it)
     scheduler    one look at all loops: what is due is claimed (`due` computes it, `triggers` looks at commits, files
                  and verdicts)
     run_scheduler, start    the scheduler in the foreground, with rounds side by side, until a signal

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
 
+from donewhen.judge import globs
 from donewhen.judge.contract import Check
 from donewhen.judge.protect.base_files import BaseFiles
 from donewhen.judge.protect.commands.commands import named_files
 from donewhen.judge.protect.commands.scripts_run import RUN_FILES, find_scripts_run
-from donewhen.judge.protect.names import globs
 from donewhen.loops.spec import FILE, ActionKind, LoopGateKind, LoopSpec
 from donewhen.workspace.beneath import Root
 

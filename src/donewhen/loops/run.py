@@ -24,6 +24,7 @@ from donewhen.loops.levels import review
 from donewhen.loops.loop_memory import LoopMemory
 from donewhen.loops.loop_records import MANUAL, Claim, ClaimRefusal, LoopState, repo_key
 from donewhen.loops.loop_store import LoopStore
+from donewhen.loops.open_store import open_store
 from donewhen.loops.report import Delivery
 from donewhen.loops.round import LoopRound
 from donewhen.loops.round_ending import EXPIRED
@@ -36,7 +37,7 @@ from donewhen.model.name import ModelName
 from donewhen.records import frozen
 from donewhen.session.crew import crew
 from donewhen.session.log.loop_record import LoopRecord
-from donewhen.session.log.open_archive import Say, any_archive, archive_of, local_settings
+from donewhen.session.log.open_archive import any_archive, archive_of, local_settings
 from donewhen.session.log.start_record import NOTE_KIND, StartRecord, new_id
 from donewhen.session.log.state import SessionState
 from donewhen.session.log.writer import ignore_record
@@ -49,7 +50,6 @@ from donewhen.session.workplace import Workplace, open_workplace
 from donewhen.storage.archive import Archive
 from donewhen.storage.owner import Owned
 from donewhen.workspace.sandbox.level import Level
-from donewhen.workspace.state_dir import state_root
 
 
 @frozen
@@ -65,15 +65,6 @@ class RoundResult:
     @property
     def outcome(self) -> RoundOutcome:
         return RoundOutcome.of(self.finished.outcome) or RoundOutcome.FAILED
-
-
-@contextlib.contextmanager
-def open_store(settings: Settings, say: Say) -> Generator[LoopStore]:
-    """Provide the store of all loops."""
-    with contextlib.closing(LoopStore(state_root(os.environ), settings.text("storage", "url"))) as store:
-        yield store
-        for line in store.warnings:
-            say(f"note: {line}")
 
 
 async def run_round(

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from donewhen.engines.spec import EngineSpec
 from donewhen.errors import BadInput
+from donewhen.judge import globs
 from donewhen.judge.contract import Check, require_sound
-from donewhen.judge.protect.names import globs
 from donewhen.loops.schedule import Schedule, parse_schedule
 from donewhen.loops.time_zone import machine_zone, zone_named
 from donewhen.printable import shortened

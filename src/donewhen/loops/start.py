@@ -7,8 +7,9 @@ import anyio
 
 from donewhen.errors import DonewhenError
 from donewhen.loops.loop_records import Claim, RoundEnd
+from donewhen.loops.open_store import open_store
 from donewhen.loops.round_store import round_end
-from donewhen.loops.run import RoundResult, continue_round, end_after, open_store
+from donewhen.loops.run import RoundResult, continue_round, end_after
 from donewhen.loops.run_scheduler import run_forever
 from donewhen.loops.scheduler import Scheduler, read_repo
 from donewhen.loops.spec_files import StatedLoop

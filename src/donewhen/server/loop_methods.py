@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def _store(say: Say) -> "Generator[LoopStore]":
-    from donewhen.loops.run import open_store
+    from donewhen.loops.open_store import open_store
 
     with open_store(local_settings(), say) as store:
         yield store

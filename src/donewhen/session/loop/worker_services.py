@@ -15,6 +15,7 @@ import anyio
 
 from donewhen.engines.interface import Asker, Note, Notebook, RemainingBudget, RemainingTime
 from donewhen.events import Event
+from donewhen.judge import globs
 from donewhen.judge.contract import Contract
 from donewhen.session.check.engine_sandbox import engine_sandbox
 from donewhen.session.check.regression_judge import RegressionJudge, regression_judge
@@ -184,6 +185,4 @@ async def _without_tool_files(context: RoundContext, tree: str) -> str:
 
 def editable(contract: Contract) -> Callable[[str], bool]:
     """Return a test for paths that are protected by default but that the contract declares editable."""
-    from donewhen.judge.protect.names import globs
-
     return lambda path: bool(globs.first_match(contract.editable, path))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.errors import BadInput
+from donewhen.judge import globs
 from donewhen.judge.contract import Check, Contract, require_sound
 from donewhen.printable import shortened
 from donewhen.records import frozen
@@ -126,9 +127,6 @@ def _check(text: str) -> Check:
 
 
 def _patterns(patterns: list[str]) -> list[str]:
-    if patterns:
-        from donewhen.judge.protect.names import globs  # loaded on use: it loads the protection rules
-
-        for pattern in patterns:
-            globs.require_sound(pattern, "--editable")
+    for pattern in patterns:
+        globs.require_sound(pattern, "--editable")
     return patterns

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from donewhen.judge.contract import Check
+from donewhen.judge.globs import WILD
 from donewhen.judge.protect.base_files import BaseFiles, CachedBaseFiles
 from donewhen.judge.protect.commands.commands import NamedFile, all_words, named_files
 from donewhen.judge.protect.commands.package_scripts import used_scripts
 from donewhen.judge.protect.commands.runner_arguments import SEARCH_BY_NAME, runner_of, test_arguments
-from donewhen.judge.protect.names.globs import WILD
 from donewhen.judge.protect.names.sources import SCRIPT_DIRECTORIES
 from donewhen.judge.protect.names.test_names import is_test
 from donewhen.judge.runners.registry import all_runners

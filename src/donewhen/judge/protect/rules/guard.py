@@ -7,10 +7,10 @@ that it protects, then those that are protected by default.
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+from donewhen.judge import globs
 from donewhen.judge.contract import Contract
 from donewhen.judge.protect.base_files import BaseFiles
 from donewhen.judge.protect.commands.scripts_run import find_scripts_run
-from donewhen.judge.protect.names import globs
 from donewhen.judge.protect.names.deciding_files import DecidingName, Names
 from donewhen.judge.protect.names.library_names import hides_library, is_in_library
 from donewhen.judge.protect.names.mixed_files import holds_tests, is_manifest

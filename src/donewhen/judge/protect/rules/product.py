@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 
+from donewhen.judge import globs
 from donewhen.judge.protect.base_files import BaseFiles
-from donewhen.judge.protect.names import globs, test_names
+from donewhen.judge.protect.names import test_names
 from donewhen.judge.protect.names.sources import (
     COMPILED,
     DOCUMENTS,

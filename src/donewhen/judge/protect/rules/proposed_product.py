@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from donewhen.judge import globs
 from donewhen.judge.contract import Contract
-from donewhen.judge.protect.names import globs
 from donewhen.judge.protect.rules.guard import Guard
 from donewhen.judge.protect.rules.product import ProductPattern
 from donewhen.judge.protect.rules.used_files import UsedFiles, is_examined

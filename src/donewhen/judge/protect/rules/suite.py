@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import cast
 
+from donewhen.judge import globs
 from donewhen.judge.protect.base_files import BaseFiles
 from donewhen.judge.protect.commands.scripts_run import PRODUCT_DIRECTORIES, SOURCE, ScriptsRun, joined
 from donewhen.judge.protect.contents import test_definitions
 from donewhen.judge.protect.contents.table_merge import table
-from donewhen.judge.protect.names import globs, test_names
+from donewhen.judge.protect.names import test_names
 from donewhen.judge.protect.names.word_set import listed
 from donewhen.judge.protect.rules.step_definitions import StepDefinitions
 from donewhen.judge.runners.registry import all_runners
