@@ -19,6 +19,7 @@ def listed(**keys: Any) -> dict[str, Any]:
         "next_at": "2099-11-19T09:00:00+00:00",
         "paused": "",
         "running": "",
+        "interrupted": "",
         "strip": [],
         "tokens_today": 0,
         "usd_today": 0.0,
@@ -52,7 +53,15 @@ def test_a_loop_that_will_not_run_says_so_in_place_of_the_next_run() -> None:
     assert "  running now  " in only(running="ab12") and only(running="ab12").endswith("running: session ab12")
     assert "  paused  " in only(next_at=None, paused="a person paused it")
     assert only(next_at=None, paused="x").endswith("paused: x; donewhen loop resume sweeper")
-    assert "  not trusted  " in only(trusted=False) and only(trusted=False).endswith("needs: donewhen trust")
+    assert "  not trusted  " in only(trusted=False) and only(trusted=False).endswith("; waits for: donewhen trust")
+
+
+def test_a_pause_is_seen_whatever_else_a_loop_waits_for() -> None:
+    row = only(next_at=None, paused="a person paused it", trusted=False, interrupted="ab12")
+    assert "  paused  " in row
+    assert "; interrupted: session ab12 goes on after the pause; waits for: donewhen trust; paused: a person" in row
+    assert "  not trusted  " in only(trusted=False, interrupted="ab12")
+    assert "  running now  " in only(running="ab12", paused="x", next_at=None)
 
 
 def test_an_unknown_price_is_shown_as_unknown_and_explained() -> None:
@@ -84,6 +93,7 @@ def test_the_history_shows_what_became_of_each_occurrence() -> None:
         "output_tokens": 0,
         "finding": "",
         "reason": "the round ab12 is still running",
+        "interrupted": False,
     }
     ran = {
         **row,

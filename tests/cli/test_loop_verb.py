@@ -1,10 +1,16 @@
 """`donewhen loop`: the loops of a repository as a person and a program see them."""
 
+import datetime
 import json
+import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from donewhen.loops.loop_records import Claim, RoundEnd, repo_key
+from donewhen.loops.loop_store import LoopStore
+from donewhen.workspace.state_dir import state_root
 from program import donewhen
 from repositories import repository, write
 from terminal import on_a_terminal
@@ -22,6 +28,18 @@ def root(tmp_path: Path) -> Path:
     return repository(tmp_path / "repo", FILES)
 
 
+def with_round(root: Path, name: str, ended: bool = False) -> None:
+    """Let a loop have a round that has ended, or one whose process is gone."""
+    now = datetime.datetime.now(datetime.UTC)
+    with closing(LoopStore(state_root(os.environ))) as store:
+        claim = store.claim(repo_key(root), name, "manual:ab12", "ab12", "manual", now, now)
+        assert isinstance(claim, Claim)
+        if ended:
+            store.finish(claim, RoundEnd(outcome="reported"), now)
+        else:
+            store.release(claim)
+
+
 @pytest.mark.promise("command.loop.list")
 def test_the_list_says_when_each_loop_is_due_and_what_it_may_do(root: Path) -> None:
     answer = donewhen("loop", "list", cwd=root)
@@ -29,7 +47,7 @@ def test_the_list_says_when_each_loop_is_due_and_what_it_may_do(root: Path) -> N
     headings, sweeper, triage = answer.out.splitlines()
     assert headings.split() == ["NAME", "LEVEL", "NEXT", "LAST", "TODAY", "ACTION,", "SCHEDULE"]
     assert sweeper.startswith("ci-sweeper    assisted  not trusted")
-    assert sweeper.endswith("branch, every 6 hours; needs: donewhen trust")
+    assert sweeper.endswith("branch, every 6 hours; waits for: donewhen trust")
     assert " in " in triage and triage.endswith("report, at 09:00 every day")
 
 
@@ -37,8 +55,8 @@ def test_the_list_says_when_each_loop_is_due_and_what_it_may_do(root: Path) -> N
 def test_the_list_fits_the_terminal(root: Path, columns: int) -> None:
     shown = on_a_terminal("loop", "list", cwd=root, COLUMNS=str(columns)).replace("\r", "").splitlines()
     assert max(map(len, shown)) <= columns
-    assert len(shown) == (5 if columns == 80 else 3)
-    assert "    branch, every 6 hours; needs: donewhen trust" in shown or columns == 140
+    assert len(shown) == (6 if columns == 80 else 4)
+    assert "    branch, every 6 hours; waits for: donewhen trust" in shown or columns == 140
 
 
 def test_a_program_gets_each_loop_as_json(root: Path) -> None:
@@ -58,7 +76,7 @@ def test_a_program_gets_each_loop_as_json(root: Path) -> None:
 def test_trust_covers_the_files_of_loops_until_they_change(root: Path) -> None:
     answer = donewhen("trust", cwd=root)
     assert answer.code == 0 and f"action = 'branch'\ntrusted: {root / OWN}\n" in answer.out
-    assert "needs" not in donewhen("loop", "list", cwd=root).out
+    assert "waits for" not in donewhen("loop", "list", cwd=root).out
     write(root, {OWN: FILES[OWN] + "allow = ['branch']\n"})
     assert (
         "  needs      donewhen trust, because of action, allow\n"
@@ -77,8 +95,9 @@ def test_one_loop_is_shown_with_all_that_it_does(root: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "files", "problem"),
     [
-        (("list",), {OWN: "intent = 'a'\nschedule = 'sometimes'\n"}, "'schedule' must be"),
-        (("list",), {OWN: "colour = 1\n"}, "unknown key 'colour'"),
+        (("show", "ci-sweeper"), {OWN: "intent = 'a'\nschedule = 'sometimes'\n"}, "'schedule' must be"),
+        (("pause", "ci-sweeper"), {OWN: "colour = 1\n"}, "unknown key 'colour'"),
+        (("show", "ci-sweper"), {}, "there is no loop 'ci-sweper'; did you mean ci-sweeper?"),
         (("show", "nope"), {}, "there is no loop 'nope'; there are: ci-sweeper, daily-triage"),
         (("dance",), {}, "No such command 'dance'"),
     ],
@@ -90,6 +109,55 @@ def test_bad_input_is_one_line_and_exit_2(
     answer = donewhen("loop", *words, cwd=root)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert problem in answer.err
+
+
+def test_a_loop_that_cannot_be_read_does_not_hide_the_others(root: Path) -> None:
+    assert donewhen("loop", "pause", "daily-triage", cwd=root).code == 0
+    write(root, {OWN: "colour = 1\n", ".donewhen/loops/b.toml": "intent = 'a'\nschedule = 'sometimes'\n"})
+    listed = donewhen("loop", "list", cwd=root)
+    assert listed.code == 2 and [line.split()[0] for line in listed.out.splitlines()] == ["NAME", "daily-triage"]
+    errors = listed.err.splitlines()
+    assert [line.startswith(f"donewhen: {root}/.donewhen/loops/") for line in errors] == [True, True]
+    for_programs = donewhen("loop", "list", "--json", cwd=root)
+    assert for_programs.code == 2 and [json.loads(line)["name"] for line in for_programs.out.splitlines()] == [
+        "daily-triage"
+    ]
+    assert donewhen("loop", "history", cwd=root).code == 0
+
+
+def test_the_history_keeps_a_loop_whose_file_was_removed(root: Path) -> None:
+    with_round(root, "ci-sweeper", ended=True)
+    (root / OWN).unlink()
+    rows = [json.loads(line) for line in donewhen("loop", "history", "--json", cwd=root).out.splitlines()]
+    assert [(row["loop"], row["outcome"]) for row in rows] == [("ci-sweeper", "reported")]
+
+
+def test_a_round_that_no_process_runs_is_shown_as_interrupted(root: Path) -> None:
+    with_round(root, "daily-triage")
+    row = donewhen("loop", "list", cwd=root).out.splitlines()[2]
+    assert "  interrupted  " in row and row.endswith("; interrupted: session ab12 goes on at the next start")
+    assert donewhen("loop", "pause", "daily-triage", cwd=root).code == 0
+    row = donewhen("loop", "list", cwd=root).out.splitlines()[2]
+    assert "  paused  " in row and "interrupted: session ab12 goes on after the pause; paused: a person" in row
+    assert "round      interrupted: session ab12" in donewhen("loop", "show", "daily-triage", cwd=root).out
+    assert donewhen("loop", "history", cwd=root).out.splitlines()[1].split()[3] == "interrupted"
+    (listed,) = [json.loads(line) for line in donewhen("loop", "history", "--json", cwd=root).out.splitlines()]
+    assert (listed["status"], listed["interrupted"]) == ("running", True)
+
+
+def test_the_list_says_when_no_scheduler_looks_at_loops_that_are_due(root: Path) -> None:
+    nothing = "no scheduler is running here: donewhen loop start"
+    assert nothing in donewhen("loop", "list", cwd=root).err.splitlines()
+    with_round(root, "daily-triage", ended=True)
+    with closing(LoopStore(state_root(os.environ))) as store:
+        for minutes, words in ((9, "no scheduler has looked since "), (1, "")):
+            at = datetime.datetime.now(datetime.UTC) - datetime.timedelta(minutes=minutes)
+            store.due_times.look(repo_key(root), ["daily-triage"], at)
+            said = donewhen("loop", "list", cwd=root).err.splitlines()
+            assert [line.startswith(words) for line in said if "scheduler" in line] == ([True] if words else [])
+        store.due_times.look(repo_key(root), ["daily-triage"], at - datetime.timedelta(days=1))
+    assert donewhen("loop", "pause", "daily-triage", cwd=root).code == 0
+    assert "scheduler" not in donewhen("loop", "list", cwd=root).err  # nothing is due that it would look at
 
 
 def test_without_loops_the_list_says_how_to_state_one(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from donewhen.errors import BadInput, NeedsPerson
 from donewhen.loops.spec import ActionKind, LoopGateKind, LoopLevel, Overlap, spec_of
-from donewhen.loops.spec_files import StatedLoop, loop_named, read_loops
+from donewhen.loops.spec_files import StatedLoop, loop_named, usable_loops
 from donewhen.session.settings import schema
 from donewhen.session.settings.trust import TrustBook
 from repositories import write
@@ -145,9 +145,17 @@ def trust(tmp_path: Path) -> TrustBook:
     return TrustBook(tmp_path)
 
 
+def sound_loops(top: Path, trust: TrustBook) -> tuple[StatedLoop, ...]:
+    """Return the loops of a repository. Raise what is wrong with one of them."""
+    loops, errors = usable_loops(top, trust)
+    if errors:
+        raise errors[0]
+    return loops
+
+
 def loops(top: Path, trust: TrustBook, files: dict[str, str]) -> tuple[StatedLoop, ...]:
     write(top, files)
-    return read_loops(top, trust)
+    return sound_loops(top, trust)
 
 
 OWN = ".donewhen/loops/own.toml"
@@ -196,7 +204,7 @@ def test_a_link_out_of_the_repository_is_not_followed(tmp_path: Path, trust: Tru
     write(tmp_path, {"outside.toml": "intent = 'a'\n", "repo/.donewhen/loops/x": ""})
     (tmp_path / "repo" / OWN).symlink_to(tmp_path / "outside.toml")
     with pytest.raises(BadInput, match="is a link out of the repository"):
-        read_loops(tmp_path / "repo", trust)
+        sound_loops(tmp_path / "repo", trust)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +222,7 @@ def test_a_loop_that_asks_for_more_waits_for_trust_in_its_file(tmp_path: Path, t
     with pytest.raises(NeedsPerson, match=rf"{OWN}: '{loop.widening[0]}' asks for more .* donewhen trust"):
         loop.require_trust()
     trust.accept(tmp_path / "repo" / OWN, (tmp_path / "repo" / OWN).read_bytes())
-    (loop,) = read_loops(tmp_path / "repo", trust)
+    (loop,) = sound_loops(tmp_path / "repo", trust)
     loop.require_trust()
 
 

@@ -2,7 +2,7 @@
 
 import datetime
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from donewhen.errors import BadInput
 from donewhen.loops.autonomy import PROMOTED_AFTER, evidence, in_force, may_be_promoted
 from donewhen.loops.loop_records import LoopState, Occurrence, OccurrenceStatus, repo_key
 from donewhen.loops.loop_store import LoopStore
-from donewhen.loops.spec_files import StatedLoop, loop_named, read_loops, usable_loops
+from donewhen.loops.spec_files import StatedLoop, loop_named, usable_loops
 from donewhen.session.settings.settings import repository_above
 from donewhen.session.settings.trust import TrustBook
 from donewhen.workspace.state_dir import state_root
@@ -28,10 +28,6 @@ def repository(start: Path) -> Path:
     return top
 
 
-def stated_loops(start: Path) -> tuple[StatedLoop, ...]:
-    return read_loops(repository(start), TrustBook(state_root(os.environ)))
-
-
 def loop_at(start: Path, name: str) -> StatedLoop:
     """Return a loop of a repository by its name. An invalid file of another loop does not keep it from being paused."""
     loops, errors = usable_loops(repository(start), TrustBook(state_root(os.environ)))
@@ -40,8 +36,15 @@ def loop_at(start: Path, name: str) -> StatedLoop:
     return loop_named(loops, name)
 
 
-def loop_list(start: Path, store: LoopStore) -> list[dict[str, Any]]:
-    return [_row(loop, store) for loop in stated_loops(start)]
+def loop_list(start: Path, store: LoopStore) -> dict[str, Any]:
+    """Return the sound loops of a repository, and what is wrong with the others, one line each."""
+    loops, errors = usable_loops(repository(start), TrustBook(state_root(os.environ)))
+    return {"loops": [_row(loop, store) for loop in loops], "errors": [str(error) for error in errors]}
+
+
+def loop_names(start: Path) -> list[str]:
+    """Return the names of the sound loops of a repository."""
+    return [loop.spec.name for loop in usable_loops(repository(start), TrustBook(state_root(os.environ)))[0]]
 
 
 def loop_show(start: Path, store: LoopStore, name: str) -> dict[str, Any]:
@@ -64,20 +67,28 @@ def _evidence(loop: StatedLoop, store: LoopStore) -> dict[str, Any] | None:
 
 
 def loop_history(start: Path, store: LoopStore, name: str, limit: int) -> list[dict[str, Any]]:
-    """Return the occurrences of one loop, or of all loops of the repository, the newest first."""
-    top = repository(start)
-    names = [name] if name else [loop.spec.name for loop in stated_loops(start)]
-    rows = [(one, row) for one in names for row in store.history(repo_key(top), one, limit)]
+    """Return the occurrences of one loop, or of all that the repository has or had, the newest first."""
+    repo = repo_key(repository(start))
+    names = [name] if name else [state.loop for state in store.states(repo)]
+    rows = [(one, row) for one in names for row in store.history(repo, one, limit)]
     if name and not rows:
         loop_at(start, name)
     rows.sort(key=lambda pair: pair[1].started_at or pair[1].due_at, reverse=True)
-    return [_occurrence(one, row) for one, row in rows[:limit]]
+    interrupted = {round.session for round in store.interrupted(repo)}
+    return [_occurrence(one, row, interrupted) for one, row in rows[:limit]]
 
 
-def _occurrence(loop: str, row: Occurrence) -> dict[str, Any]:
+def _occurrence(loop: str, row: Occurrence, interrupted: Collection[str]) -> dict[str, Any]:
     times = {key: moment.isoformat() if moment else None for key, moment in _times(row)}
     ran = row.status is OccurrenceStatus.RAN
-    return {"loop": loop, **asdict(row), "status": row.status.value, **times, "usd": row.usd if ran else 0.0}
+    return {
+        "loop": loop,
+        **asdict(row),
+        "status": row.status.value,
+        **times,
+        "usd": row.usd if ran else 0.0,
+        "interrupted": row.status is OccurrenceStatus.RUNNING and row.session in interrupted,
+    }
 
 
 def _times(row: Occurrence) -> Iterator[tuple[str, datetime.datetime | None]]:
@@ -89,6 +100,7 @@ def _times(row: Occurrence) -> Iterator[tuple[str, datetime.datetime | None]]:
 def _row(loop: StatedLoop, store: LoopStore) -> dict[str, Any]:
     spec, repo = loop.spec, repo_key(loop.top)
     state = store.state(repo, spec.name)
+    running = state.running
     now_in_force = in_force(loop, state).spec
     today = store.usage(repo, spec.name, _now().replace(hour=0, minute=0, second=0, microsecond=0))
     return {
@@ -101,8 +113,10 @@ def _row(loop: StatedLoop, store: LoopStore) -> dict[str, Any]:
         "words": spec.schedule.words,
         "timezone": str(spec.schedule.zone),
         "next_at": None if state.paused else _in_zone(loop, _next(loop, state)),
+        "looked_at": state.looked_at.isoformat() if state.looked_at is not None else None,
         "paused": state.paused,
-        "running": state.running.session if state.running is not None else "",
+        "running": running.session if running is not None and not running.is_interrupted else "",
+        "interrupted": running.session if running is not None and running.is_interrupted else "",
         "strip": store.strip(repo, spec.name, STRIP),
         "tokens_today": today.input_tokens + today.output_tokens,
         "usd_today": today.usd,

@@ -1,5 +1,6 @@
 """The loops of a repository, by name, and whether a person has accepted what they ask for."""
 
+import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,14 +34,6 @@ class StatedLoop:
             raise NeedsPerson(f"{self.file}: {asks}; read it, then run: donewhen trust")
 
 
-def read_loops(top: Path, trust: TrustBook) -> tuple[StatedLoop, ...]:
-    """Return the loops of the repository at `top`, by name. Raise BadInput for an invalid or repeated one."""
-    loops, errors = usable_loops(top, trust)
-    if errors:
-        raise errors[0]
-    return loops
-
-
 def usable_loops(top: Path, trust: TrustBook) -> tuple[tuple[StatedLoop, ...], tuple[BadInput, ...]]:
     """Return the sound loops of the repository at `top`, by name, and what is wrong with the others."""
     found: dict[str, StatedLoop] = {}
@@ -65,8 +58,11 @@ def usable_loops(top: Path, trust: TrustBook) -> tuple[tuple[StatedLoop, ...], t
 
 
 def loop_named(loops: tuple[StatedLoop, ...], name: str) -> StatedLoop:
-    for loop in loops:
-        if loop.spec.name == name:
-            return loop
-    known = ", ".join(loop.spec.name for loop in loops)
-    raise BadInput(f"there is no loop {shortened(name)!r}; " + (f"there are: {known}" if known else "there are none"))
+    known = {loop.spec.name: loop for loop in loops}
+    if name in known:
+        return known[name]
+    similar = difflib.get_close_matches(name, known, 1, cutoff=0.7)
+    there = (
+        f"did you mean {similar[0]}?" if similar else f"there are: {', '.join(known)}" if known else "there are none"
+    )
+    raise BadInput(f"there is no loop {shortened(name)!r}; {there}")

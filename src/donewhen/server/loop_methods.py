@@ -38,8 +38,8 @@ async def loop_add(name: str, as_name: str = "") -> dict[str, Any]:
     return await add.add(Path.cwd(), name, as_name)
 
 
-def loop_list(say: Say = silent) -> list[dict[str, Any]]:
-    """Return the loops of the current repository, by name."""
+def loop_list(say: Say = silent) -> dict[str, Any]:
+    """Return the loops of the current repository, by name, and what is wrong with those that cannot be used."""
     from donewhen.loops import overview
 
     with _store(say) as store:

@@ -8,7 +8,15 @@ import click
 
 from donewhen.cli.group import one_line, say
 from donewhen.cli.verbs import loop_add
-from donewhen.cli.views.loop_tables import history_lines, list_legend, list_lines, terminal_width
+from donewhen.cli.views.loop_tables import (
+    history_lines,
+    interrupted_words,
+    list_legend,
+    list_lines,
+    scheduler_note,
+    terminal_width,
+)
+from donewhen.errors import BadInput
 from donewhen.loops.round_outcome import RoundOutcome
 from donewhen.server import loop_methods as methods
 
@@ -31,19 +39,26 @@ command.add_command(loop_add.command)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per loop and line.")
 def list_loops(as_json: bool) -> int:
     """List the loops of this repository: level, next run, last outcomes, use of today, schedule and action."""
-    rows = methods.loop_list(say)
+    found = methods.loop_list(say)
     if as_json:
-        for row in rows:
+        for row in found["loops"]:
             click.echo(json.dumps(row))
-        return 0
+    else:
+        _print_list(found["loops"], has_others=bool(found["errors"]))
+    for error in found["errors"]:
+        say(f"donewhen: {error}")
+    return BadInput.exit_code if found["errors"] else 0
+
+
+def _print_list(rows: list[dict[str, Any]], has_others: bool) -> None:
     if not rows:
-        say(EMPTY)
-        return 0
+        if not has_others:
+            say(EMPTY)
+        return
     for line in list_lines(rows, terminal_width()):
         click.echo(one_line(line))
-    for line in list_legend(rows):
+    for line in filter(None, (*list_legend(rows), scheduler_note(rows))):
         say(line)
-    return 0
 
 
 @command.command("show")
@@ -174,6 +189,10 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
         yield f"  earned     {len(earned['sessions'])} of {earned['needed']} verified works in a row{fault}"
     yield f"  schedule   {known['schedule']}: {known['words']} ({known['timezone']})"
     yield f"  next       {', '.join(at[:16].replace('T', ' ') for at in known['next'])}"
+    if known["running"]:
+        yield f"  running    session {known['running']}"
+    if known["interrupted"]:
+        yield f"  round      {interrupted_words(known)}"
     if known["paused"]:
         yield f"  paused     {known['paused']}; donewhen loop resume {known['name']}"
     if known["on"]:

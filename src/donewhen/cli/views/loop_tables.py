@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from donewhen.loops.due import LONGEST_PAUSE
+
 SIGNS = {"reported": "r", "proceeded": "✓", "escalated": "?", "skipped": "·", "budget": "$", "failed": "✗"}
 """The sign of an outcome in the list."""
 UNITS = (("day", 86400), ("h", 3600), ("min", 60))
@@ -49,20 +51,55 @@ def list_legend(loops: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _list_cells(loop: Mapping[str, Any]) -> tuple[str, ...]:
-    state, next_run = "", ""
-    if loop["running"]:
-        state, next_run = f"; running: session {loop['running']}", "running now"
-    elif not loop["trusted"]:
-        state, next_run = "; needs: donewhen trust", "not trusted"
-    elif loop["next_at"] is None:
-        state, next_run = f"; paused: {loop['paused']}; donewhen loop resume {loop['name']}", "paused"
-    else:
-        due = datetime.datetime.fromisoformat(loop["next_at"])
-        is_far = (due - datetime.datetime.now(datetime.UTC)).days > FAR_DAYS
-        next_run = f"{until(due)}, {due:{'%d %b' if is_far else '%a'} %H:%M}"
     words = loop["words"]
-    what = f"{loop['action']}, {words[:1].lower()}{words[1:]}{state}"
-    return loop["name"], loop["level"], next_run, strip(loop["strip"]), _today(loop), what
+    what = "; ".join([f"{loop['action']}, {words[:1].lower()}{words[1:]}", *_list_notes(loop)])
+    return loop["name"], loop["level"], _next_run(loop), strip(loop["strip"]), _today(loop), what
+
+
+def _next_run(loop: Mapping[str, Any]) -> str:
+    """Return when a loop runs next, or what it waits for."""
+    if loop["running"]:
+        return "running now"
+    if loop["paused"] or loop["next_at"] is None:
+        return "paused"
+    if not loop["trusted"]:
+        return "not trusted"
+    if loop["interrupted"]:
+        return "interrupted"
+    due = datetime.datetime.fromisoformat(loop["next_at"])
+    is_far = (due - datetime.datetime.now(datetime.UTC)).days > FAR_DAYS
+    return f"{until(due)}, {due:{'%d %b' if is_far else '%a'} %H:%M}"
+
+
+def _list_notes(loop: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a person should know about a loop, or must do before it runs by its schedule."""
+    if loop["running"]:
+        yield f"running: session {loop['running']}"
+    if loop["interrupted"]:
+        yield interrupted_words(loop)
+    if not loop["trusted"]:
+        yield "waits for: donewhen trust"
+    if loop["paused"]:
+        yield f"paused: {loop['paused']}; donewhen loop resume {loop['name']}"
+
+
+def interrupted_words(loop: Mapping[str, Any]) -> str:
+    """Return what becomes of a round whose process is gone. A scheduler leaves a paused loop alone."""
+    when = "after the pause" if loop["paused"] else "at the next start"
+    return f"interrupted: session {loop['interrupted']} goes on {when}"
+
+
+def scheduler_note(loops: Sequence[Mapping[str, Any]]) -> str:
+    """Return that no scheduler is running, if one is needed: it looks at every loop that is trusted and not paused."""
+    due = [loop["looked_at"] for loop in loops if loop["trusted"] and not loop["paused"]]
+    if not due:
+        return ""
+    newest = max((datetime.datetime.fromisoformat(at) for at in due if at), default=None)
+    if newest is None:
+        return "no scheduler is running here: donewhen loop start"
+    if datetime.datetime.now(datetime.UTC) - newest <= LONGEST_PAUSE:
+        return ""
+    return f"no scheduler has looked since {newest.astimezone():%a %d %b %H:%M}: donewhen loop start"
 
 
 def strip(outcomes: Sequence[str]) -> str:
@@ -107,7 +144,7 @@ def _history_cells(row: Mapping[str, Any], with_name: bool) -> tuple[str, ...]:
     return (
         f"{at:%Y-%m-%d %H:%M}",
         *((row["loop"],) if with_name else ()),
-        row["outcome"] or row["status"],
+        row["outcome"] or ("interrupted" if row["interrupted"] else row["status"]),
         row["session"] or "-",
         row["trigger"],
         short_number(row["input_tokens"] + row["output_tokens"]) if ran else "-",
