@@ -1,10 +1,15 @@
 """The tables about loops: what a person reads in the list and in the history."""
 
 import datetime
+import time
 from datetime import UTC, timedelta
 from typing import Any
 
-from donewhen.cli.views.loop_tables import history_lines, list_legend, list_lines, short_number, strip, table, until
+import pytest
+
+from donewhen.cli.views.loop_history import folded, history_lines, newest_folded
+from donewhen.cli.views.loop_tables import list_legend, list_lines, short_number, strip, table, until, wrapped
+from donewhen.loops.catalogue.ready_loops import READY_LOOPS
 
 LONG = "the contract is red: tests is fail, and the maker changed nothing after it had looked at all of the files"
 
@@ -15,6 +20,7 @@ def listed(**keys: Any) -> dict[str, Any]:
         "level": "assisted",
         "action": "branch",
         "words": "Every 6 hours",
+        "on": [],
         "trusted": True,
         "next_at": "2099-11-19T09:00:00+00:00",
         "paused": "",
@@ -80,8 +86,8 @@ def test_a_table_that_is_too_wide_puts_the_last_cell_below_the_row() -> None:
     assert all(line.startswith("    ") and len(line) <= 80 for line in narrow[2:-1])
 
 
-def test_the_history_shows_what_became_of_each_occurrence() -> None:
-    row = {
+def occurred(**keys: Any) -> dict[str, Any]:
+    return {
         "loop": "sweeper",
         "started_at": None,
         "due_at": "2026-11-18T09:00:00+00:00",
@@ -94,22 +100,83 @@ def test_the_history_shows_what_became_of_each_occurrence() -> None:
         "finding": "",
         "reason": "the round ab12 is still running",
         "interrupted": False,
+        **keys,
     }
-    ran = {
-        **row,
-        "started_at": "2026-11-18T09:00:01+00:00",
-        "status": "ran",
-        "outcome": "escalated",
-        "session": "ab12",
-        "input_tokens": 1400,
-        "output_tokens": 200,
-        "finding": "82683c3f56341a3a",
-        "reason": "a person decides",
-    }
-    headings, first, second = history_lines([ran, row], with_name=True, width=None)
+
+
+def ran(**keys: Any) -> dict[str, Any]:
+    started = {"started_at": "2026-11-18T09:00:01+00:00", "status": "ran", "session": "ab12cd34"}
+    found = {"input_tokens": 1400, "output_tokens": 200, "finding": "82683c3f56341a3a"}
+    return occurred(**started, **found, **{"outcome": "escalated", "reason": "a person decides", **keys})
+
+
+def test_the_history_shows_what_became_of_each_occurrence() -> None:
+    headings, first, second, third = history_lines(
+        folded([ran(), occurred(), ran(outcome="failed", reason="a person stopped it")]), with_name=True, width=None
+    )
     assert headings.split() == ["WHEN", "LOOP", "OUTCOME", "SESSION", "TRIGGER", "TOKENS", "FINDING", "REASON"]
-    assert first.split()[2:] == ["sweeper", "escalated", "ab12", "schedule", "2k", "82683c3f", "a", "person", "decides"]
+    shown = ["sweeper", "escalated", "ab12cd34", "schedule", "2k", "82683c3f", "a", "person", "decides"]
+    assert first.split()[2:] == shown
     assert second.split()[2:7] == ["sweeper", "skipped", "-", "schedule", "-"]
+    assert third.split()[3] == "stopped"
+
+
+CATALOGUE = list(READY_LOOPS)
+TRIGGERS = ("schedule", "check-red:integration-tests", "file:src/some/rather/long/path/settings.toml", "commit:main")
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_the_tables_fit_and_cut_no_word_with_the_longest_cells(width: int) -> None:
+    due = (datetime.datetime.now(UTC) + timedelta(seconds=50)).isoformat()
+    outcomes = ["reported", "failed"] * 5
+    keys: dict[str, Any] = {"strip": outcomes, "tokens_today": 99_940_000, "usd_today": 88.25, "on": [*TRIGGERS[1:3]]}
+    loops = [listed(name=name, level="unattended", next_at=due, paused="", **keys) for name in CATALOGUE]
+    loops.append(listed(name="post-merge-cleanup-2", paused=LONG, trusted=False, interrupted="ab12cd34", **keys))
+    rows = [ran(loop=name, trigger=trigger, reason=LONG) for name in CATALOGUE for trigger in TRIGGERS]
+    history = [*history_lines(folded(rows), with_name=True, width=width)]
+    for lines in ([*list_lines(loops, width)], history):
+        assert max(map(len, lines)) <= width
+        starts = [line for line in lines if not line.startswith(" ")]
+        assert len(starts) == 1 + len(loops if lines is not history else rows)  # no cell of a row stands alone
+    for line in list_legend(loops):
+        assert max(map(len, wrapped(line, width))) <= width
+    text = " ".join(" ".join(history).split())
+    assert all(word in text for word in (LONG, *TRIGGERS, "82683c3f"))
+
+
+def test_a_line_is_cut_between_words_and_a_name_that_is_too_long_is_kept() -> None:
+    name = "a-loop-with-a-name-of-sixty-four-characters-" + "x" * 20
+    lines = [*list_lines([listed(name=name, strip=["failed"] * 10)], 60)]
+    assert name in lines[2] and lines[3].startswith("    ")
+    assert wrapped("donewhen loop resume post-merge-cleanup", 40) == ["donewhen loop resume post-merge-cleanup"]
+    assert wrapped("one two post-merge-cleanup, one two post-merge-cleanup", 40)[1] == "    post-merge-cleanup"
+
+
+def test_what_was_missed_is_one_row_with_times_of_the_clock_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    reason = "nobody looked from 2026-01-01T00:10:00Z to 2026-01-04T00:05:00Z; coalesced into 2026-01-04T00:00:00Z"
+    start = datetime.datetime(2026, 1, 1, 0, 20, tzinfo=UTC)
+    times = [(start + timedelta(minutes=10 * number)).isoformat() for number in range(431)]
+    missed = [occurred(loop=name, due_at=at, status="missed", reason=reason) for at in times for name in ("a", "b")]
+    rows = [ran(), *reversed(missed), ran(outcome="reported")]
+
+    def read(count: int) -> list[dict[str, Any]]:
+        return rows[:count]
+
+    found = newest_folded(read, 3)
+    assert [(row["loop"], row["count"]) for row in found] == [("sweeper", 1), ("b", 431), ("a", 431)]
+    shown = [*history_lines(found, with_name=True, width=None)][2]
+    monkeypatch.undo()
+    time.tzset()
+    assert shown.startswith("2026-01-04 09:00  b        missed")
+    assert "431 occurrences, 2026-01-01 09:20 to 2026-01-04 09:00: nobody looked from 2026-01-01 09:10 to" in shown
+    assert "T00:" not in shown
+
+
+def test_rounds_with_a_session_and_different_reasons_stay_rows_of_their_own() -> None:
+    other = occurred(reason="the round cd34 is still running")
+    assert [row["count"] for row in folded([ran(), ran(), occurred(), other, other])] == [1, 1, 1, 2]
 
 
 def test_numbers_times_and_outcomes_are_short() -> None:

@@ -92,6 +92,33 @@ def test_one_loop_is_shown_with_all_that_it_does(root: Path) -> None:
     assert (lines["level"], lines["action"], lines["checks"]) == ("report", "report, gate ask", "none")
 
 
+def test_a_paused_loop_has_no_next_occurrence(root: Path) -> None:
+    assert "  next       20" in donewhen("loop", "show", "daily-triage", cwd=root).out
+    assert donewhen("loop", "pause", "daily-triage", cwd=root).code == 0
+    assert "  next " not in donewhen("loop", "show", "daily-triage", cwd=root).out
+    shown = json.loads(donewhen("loop", "show", "daily-triage", "--json", cwd=root).out)
+    assert (shown["next"], shown["next_at"]) == ([], None)
+
+
+def test_limits_and_times_are_words_that_say_something(root: Path) -> None:
+    budget = "budget = { turns = 1, minutes = 2.5, tokens_per_day = 2_000_000 }\n"
+    write(root, {OWN: f"intent = 'a'\nschedule = 'every 5s'\non = ['commit:main']\n{budget}"})
+    lines = donewhen("loop", "show", "ci-sweeper", cwd=root).out.splitlines()
+    words = "1 turn, 400,000 tokens, 2.5 minutes a round; 2,000,000 tokens, $5 a day; $100 in all"
+    assert f"  budget     {words}" in lines
+    (due,) = [line.removeprefix("  next       ").split(", ") for line in lines if line.startswith("  next")]
+    assert len(set(due)) == 3 and all(len(at) == len("2026-11-19 09:00:05") for at in due)
+    assert "report, every 5 seconds, on commit:main" in donewhen("loop", "list", cwd=root).out
+
+
+def test_one_loop_fits_the_terminal(root: Path) -> None:
+    maker = "Find the cause of the newest failure and fix it, with the smallest change that does. " * 3
+    write(root, {OWN: f"intent = 'a'\nmaker = '{maker}'\n"})
+    shown = on_a_terminal("loop", "show", "ci-sweeper", cwd=root, COLUMNS="80").replace("\r", "").splitlines()
+    assert max(len(line) for line in shown if "  file  " not in line and str(root) not in line) <= 80
+    assert maker.strip() in " ".join(" ".join(shown).split())
+
+
 @pytest.mark.parametrize(
     ("words", "files", "problem"),
     [

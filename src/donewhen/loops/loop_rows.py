@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from donewhen.loops.loop_records import (
+    FAILED,
     SCHEDULE,
     Decided,
     FindingStatus,
@@ -19,6 +20,7 @@ from donewhen.loops.loop_records import (
     RunningRound,
     WorkStatus,
 )
+from donewhen.session.outcome import STOPPED
 from donewhen.storage.connection import Connection, Value
 from donewhen.storage.owner import Owner
 from donewhen.storage.record import storable
@@ -235,11 +237,11 @@ def _occurrence(row: tuple[Any, ...]) -> Occurrence:
 
 
 def outcomes(connection: Connection, repo: str, loop: str, count: int) -> list[str]:
-    """Return the outcomes of the last rounds, the oldest first."""
+    """Return the outcomes of the last rounds, the oldest first; `stopped` for one that a person stopped."""
     rows = connection.run(
-        "SELECT outcome FROM donewhen_loop_occurrences WHERE repo = ? AND loop = ? AND status = 'ran'"
-        " ORDER BY number DESC LIMIT ?",
-        *(repo, loop, count),
+        "SELECT CASE WHEN outcome = ? AND reason = ? THEN 'stopped' ELSE outcome END"
+        " FROM donewhen_loop_occurrences WHERE repo = ? AND loop = ? AND status = 'ran' ORDER BY number DESC LIMIT ?",
+        *(FAILED, STOPPED, repo, loop, count),
     )
     return [row[0] for row in reversed(rows)]
 

@@ -49,12 +49,18 @@ def loop_names(start: Path) -> list[str]:
 
 def loop_show(start: Path, store: LoopStore, name: str) -> dict[str, Any]:
     loop = loop_at(start, name)
-    spec, moment, due = loop.spec, _now(), list[str]()
-    for _ in range(SHOWN_OCCURRENCES):
-        moment = spec.schedule.next_after(moment)
-        due.append(_in_zone(loop, moment))
+    spec, row = loop.spec, _row(loop, store)
     keys = {key: value for key, value in asdict(spec).items() if key not in ("schedule", "action", "gate")}
-    return {**keys, **_row(loop, store), "only_reads": spec.only_reads, "next": due, "evidence": _evidence(loop, store)}
+    due = [] if row["paused"] else _next_times(loop)
+    return {**keys, **row, "only_reads": spec.only_reads, "next": due, "evidence": _evidence(loop, store)}
+
+
+def _next_times(loop: StatedLoop) -> list[str]:
+    moment, due = _now(), list[str]()
+    for _ in range(SHOWN_OCCURRENCES):
+        moment = loop.spec.schedule.next_after(moment)
+        due.append(_in_zone(loop, moment))
+    return due
 
 
 def _evidence(loop: StatedLoop, store: LoopStore) -> dict[str, Any] | None:
@@ -111,6 +117,7 @@ def _row(loop: StatedLoop, store: LoopStore) -> dict[str, Any]:
         "level_reason": state.level_reason if state.level == now_in_force.level else "",
         "schedule": spec.schedule.text,
         "words": spec.schedule.words,
+        "on": list(spec.on),
         "timezone": str(spec.schedule.zone),
         "next_at": None if state.paused else _in_zone(loop, _next(loop, state)),
         "looked_at": state.looked_at.isoformat() if state.looked_at is not None else None,

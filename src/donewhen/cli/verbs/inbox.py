@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from donewhen.cli.group import one_line, say
-from donewhen.cli.views.loop_tables import until
+from donewhen.cli.views.loop_tables import terminal_width, until, wrapped
 from donewhen.server import loop_methods
 
 EMPTY = "nothing waits for you"
@@ -25,8 +25,11 @@ def command(as_json: bool) -> int:
         return 0
     if not items:
         say(EMPTY)
+    width = terminal_width()
     for number, item in enumerate(items):
-        for line in (*([""] if number else []), *_lines(item)):
+        parts = (part for line in _lines(item) for part in wrapped(line, width))
+        commands = (f"    {command}" for command in item["commands"])  # never broken: they are copied
+        for line in (*([""] if number else []), *parts, *commands):
             click.echo(one_line(line))
     return 0
 
@@ -42,5 +45,3 @@ def _lines(item: dict[str, Any]) -> Iterator[str]:
     if expires_at is not None and expires_at > datetime.datetime.now(datetime.UTC):
         times.append(f"counts as no {until(expires_at)}")
     yield f"  {item['repo']}" + (f", {', '.join(times)}" if times else "")
-    for command in item["commands"]:
-        yield f"    {command}"

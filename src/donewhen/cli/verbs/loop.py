@@ -8,13 +8,15 @@ import click
 
 from donewhen.cli.group import one_line, say
 from donewhen.cli.verbs import loop_add
+from donewhen.cli.views.event_fields import count_text
+from donewhen.cli.views.loop_history import history_lines, newest_folded
 from donewhen.cli.views.loop_tables import (
-    history_lines,
     interrupted_words,
     list_legend,
     list_lines,
     scheduler_note,
     terminal_width,
+    wrapped,
 )
 from donewhen.errors import BadInput
 from donewhen.loops.round_outcome import RoundOutcome
@@ -25,6 +27,20 @@ if TYPE_CHECKING:
 
 EMPTY = "this repository has no loops; a ready-made one: donewhen loop add; your own: [[loop]] in donewhen.toml"
 CANCELLED_EXIT = 130
+SHOW_INDENT = " " * 13
+BUDGET = {
+    "a round": {
+        "turns": "turn",
+        "tokens": "token",
+        "input_tokens": "input token",
+        "output_tokens": "output token",
+        "minutes": "minute",
+        "usd": "",
+    },
+    "a day": {"tokens_per_day": "token", "usd_per_day": ""},
+    "in all": {"tokens_lifetime": "token", "usd_lifetime": ""},
+}
+"""What each limit counts; money has no word."""
 
 
 @click.group("loop", no_args_is_help=False)
@@ -55,10 +71,12 @@ def _print_list(rows: list[dict[str, Any]], has_others: bool) -> None:
         if not has_others:
             say(EMPTY)
         return
-    for line in list_lines(rows, terminal_width()):
+    width = terminal_width()
+    for line in list_lines(rows, width):
         click.echo(one_line(line))
-    for line in filter(None, (*list_legend(rows), scheduler_note(rows))):
-        say(line)
+    for note in filter(None, (*list_legend(rows), scheduler_note(rows))):
+        for line in wrapped(note, width):
+            say(line)
 
 
 @command.command("show")
@@ -70,8 +88,10 @@ def show(name: str, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(known))
         return 0
-    for line in _lines(known):
-        click.echo(one_line(line))
+    width = terminal_width()
+    for whole in _lines(known):
+        for line in wrapped(whole, width, SHOW_INDENT):
+            click.echo(one_line(line))
     return 0
 
 
@@ -167,11 +187,11 @@ def demote(name: str) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per occurrence and line.")
 def history(name: str, limit: int, as_json: bool) -> int:
     """What became of every occurrence of a loop, the newest first. Without NAME: of all loops of this repository."""
-    rows = methods.loop_history(name, limit, say)
     if as_json:
-        for row in rows:
+        for row in methods.loop_history(name, limit, say):
             click.echo(json.dumps(row))
         return 0
+    rows = newest_folded(lambda count: methods.loop_history(name, count, say), limit)
     if not rows:
         say("no round was run yet")
         return 0
@@ -181,14 +201,14 @@ def history(name: str, limit: int, as_json: bool) -> int:
 
 
 def _lines(known: dict[str, Any]) -> Iterator[str]:
-    budget = ", ".join(f"{name} {value:g}" for name, value in known["budget"].items() if value)
     yield f"{known['name']}  {known['intent']}"
     yield f"  level      {known['level']}" + (f", because {known['level_reason']}" if known["level_reason"] else "")
     if earned := known["evidence"]:
         fault = f", since {earned['fault']}" if earned["fault"] else ""
         yield f"  earned     {len(earned['sessions'])} of {earned['needed']} verified works in a row{fault}"
     yield f"  schedule   {known['schedule']}: {known['words']} ({known['timezone']})"
-    yield f"  next       {', '.join(at[:16].replace('T', ' ') for at in known['next'])}"
+    if known["next"]:
+        yield f"  next       {', '.join(_times(known['next']))}"
     if known["running"]:
         yield f"  running    session {known['running']}"
     if known["interrupted"]:
@@ -209,10 +229,31 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     yield f"  action     {known['action']}, gate {known['gate']}"
     if known["never"]:
         yield f"  never      {', '.join(known['never'])}"
-    yield f"  budget     {budget}"
+    yield f"  budget     {_budget(known['budget'])}"
     yield f"  file       {known['file']}"
     if not known["trusted"]:
         yield f"  needs      donewhen trust, because of {', '.join(known['widening'])}"
+
+
+def _times(moments: list[str]) -> list[str]:
+    """Return moments as times of day, with seconds where they need them."""
+    length = len("2026-01-01 00:00") if all(at[17:19] == "00" for at in moments) else len("2026-01-01 00:00:00")
+    return [at[:length].replace("T", " ") for at in moments]
+
+
+def _budget(limits: dict[str, float]) -> str:
+    """Return the limits that are set, as words."""
+    found = list[str]()
+    for period, nouns in BUDGET.items():
+        set_here = [_limit(limits[key], noun) for key, noun in nouns.items() if limits[key]]
+        found += [f"{', '.join(set_here)} {period}"] if set_here else []
+    return "; ".join(found) or "no limit"
+
+
+def _limit(most: float, noun: str) -> str:
+    if not noun:
+        return f"${most:g}"
+    return f"{most:g} {noun}s" if most % 1 else count_text(int(most), noun)
 
 
 def _joined(text: str) -> str:

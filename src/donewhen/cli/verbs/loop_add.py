@@ -10,12 +10,14 @@ import anyio
 import click
 
 from donewhen.cli.group import one_line, say
+from donewhen.cli.views.loop_tables import terminal_width, wrapped
 from donewhen.server import loop_methods as methods
 
 HEADINGS = ("NAME", "SCHEDULE", "LEVEL", "ACTION")
 WIDE = 120
 """From this width on, what a loop does is in its row; else below it."""
 INDENT = "  "
+WRITTEN_INDENT = " " * 12
 
 
 @click.command("add")
@@ -36,8 +38,10 @@ def command(name: str, as_name: str, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(written))
         return 0
-    for line in _written_lines(written):
-        click.echo(one_line(line))
+    width = terminal_width()
+    for whole in _written_lines(written):
+        for line in wrapped(whole, width, WRITTEN_INDENT):
+            click.echo(one_line(line))
     return 0
 
 
@@ -50,7 +54,11 @@ def _list(as_json: bool) -> int:
     for line in _table(found["loops"], shutil.get_terminal_size().columns):
         click.echo(one_line(line))
     say("")
-    say(f"here they work with {found['forge']}" if found["forge"] else f"here they work locally: {found['no_forge']}")
+    place = (
+        f"here they work with {found['forge']}" if found["forge"] else f"here they work locally: {found['no_forge']}"
+    )
+    for line in wrapped(place, terminal_width()):
+        say(line)
     say("write one for this repository: donewhen loop add NAME")
     return 0
 
@@ -92,4 +100,4 @@ def _written_lines(written: dict[str, Any]) -> Iterator[str]:
         keys = ", ".join(written["trusted"])
         yield f"  trusted   {keys}, as the file is now; after a change: donewhen trust"
     yield f"  next      donewhen loop run {name} --dry-run"
-    yield "            donewhen loop start"
+    yield f"{WRITTEN_INDENT}donewhen loop start"

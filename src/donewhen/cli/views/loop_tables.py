@@ -9,13 +9,23 @@ from typing import Any
 
 from donewhen.loops.due import LONGEST_PAUSE
 
-SIGNS = {"reported": "r", "proceeded": "✓", "escalated": "?", "skipped": "·", "budget": "$", "failed": "✗"}
+SIGNS = {
+    "reported": "r",
+    "proceeded": "✓",
+    "escalated": "?",
+    "skipped": "·",
+    "budget": "$",
+    "failed": "✗",
+    "stopped": "■",
+}
 """The sign of an outcome in the list."""
 UNITS = (("day", 86400), ("h", 3600), ("min", 60))
 FAR_DAYS = 6
 """After so many days the name of a weekday says too little."""
 LIST_HEADINGS = ("NAME", "LEVEL", "NEXT", "LAST", "TODAY", "ACTION, SCHEDULE")
 INDENT = "    "
+LEAST_WIDTH = 40
+"""Lines are not broken for a terminal that is narrower."""
 UNKNOWN_PRICE = "$?"
 
 
@@ -24,22 +34,44 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def table(rows: Sequence[tuple[str, ...]], width: int | None) -> Iterator[str]:
-    """Yield the lines of a table with headings. If it is too wide, the last cell of a row stands below the others."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    is_narrow = width is not None and sum(widths) + 2 * (len(widths) - 1) > width
-    for number, row in enumerate(rows):
-        *cells, last = [f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)]
-        if not is_narrow:
-            yield "  ".join([*cells, last]).rstrip()
-            continue
-        yield "  ".join(cells).rstrip()
+def wrapped(line: str, width: int | None, indent: str = INDENT) -> list[str]:
+    """Return a line in parts that fit, cut between words. What follows the first part is indented."""
+    if width is None or len(line) <= width:
+        return [line]
+    return textwrap.wrap(
+        line, max(width, LEAST_WIDTH), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def table(rows: Sequence[tuple[str, ...]], width: int | None, compact: Sequence[tuple[str, ...]] = ()) -> Iterator[str]:
+    """Yield the lines of a table with headings. If it is too wide, the last cell of a row stands below the others.
+
+    `compact` are the same rows with shorter cells, for the case that the others alone are too wide.
+    """
+    if width is None or _width(rows) <= width:
+        yield from _aligned(rows)
+        return
+    if compact and _width([row[:-1] for row in rows]) > width:
+        rows = compact
+    for number, (line, row) in enumerate(zip(_aligned([row[:-1] for row in rows]), rows, strict=True)):
+        yield from wrapped(line, width)
         if number and row[-1]:
-            yield from textwrap.wrap(row[-1], max(width or 0, 40), initial_indent=INDENT, subsequent_indent=INDENT)
+            yield from wrapped(INDENT + row[-1], width)
+
+
+def _width(rows: Sequence[tuple[str, ...]]) -> int:
+    return max(map(len, _aligned(rows)))
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip()
 
 
 def list_lines(loops: Sequence[Mapping[str, Any]], width: int | None) -> Iterator[str]:
-    yield from table([LIST_HEADINGS, *map(_list_cells, loops)], width)
+    full, compact = ([_list_cells(loop, is_compact) for loop in loops] for is_compact in (False, True))
+    yield from table([LIST_HEADINGS, *full], width, [LIST_HEADINGS, *compact])
 
 
 def list_legend(loops: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -50,13 +82,13 @@ def list_legend(loops: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{UNKNOWN_PRICE}: the price of a model is not known"
 
 
-def _list_cells(loop: Mapping[str, Any]) -> tuple[str, ...]:
-    words = loop["words"]
-    what = "; ".join([f"{loop['action']}, {words[:1].lower()}{words[1:]}", *_list_notes(loop)])
-    return loop["name"], loop["level"], _next_run(loop), strip(loop["strip"]), _today(loop), what
+def _list_cells(loop: Mapping[str, Any], is_compact: bool) -> tuple[str, ...]:
+    words, on = loop["words"], f", on {', '.join(loop['on'])}" if loop["on"] else ""
+    what = "; ".join([f"{loop['action']}, {words[:1].lower()}{words[1:]}{on}", *_list_notes(loop)])
+    return loop["name"], loop["level"], _next_run(loop, is_compact), strip(loop["strip"]), _today(loop), what
 
 
-def _next_run(loop: Mapping[str, Any]) -> str:
+def _next_run(loop: Mapping[str, Any], is_compact: bool) -> str:
     """Return when a loop runs next, or what it waits for."""
     if loop["running"]:
         return "running now"
@@ -67,6 +99,8 @@ def _next_run(loop: Mapping[str, Any]) -> str:
     if loop["interrupted"]:
         return "interrupted"
     due = datetime.datetime.fromisoformat(loop["next_at"])
+    if is_compact:
+        return until(due)
     is_far = (due - datetime.datetime.now(datetime.UTC)).days > FAR_DAYS
     return f"{until(due)}, {due:{'%d %b' if is_far else '%a'} %H:%M}"
 
@@ -129,25 +163,3 @@ def until(moment: datetime.datetime) -> str:
             count = seconds // size
             return f"in {count} {unit}{'s' if unit == 'day' and count > 1 else ''}"
     return "in under 1 min"
-
-
-def history_lines(rows: Sequence[Mapping[str, Any]], with_name: bool, width: int | None) -> Iterator[str]:
-    """Yield the occurrences of a loop, or of several loops with their names."""
-    name = ("LOOP",) if with_name else ()
-    headings = ("WHEN", *name, "OUTCOME", "SESSION", "TRIGGER", "TOKENS", "FINDING", "REASON")
-    yield from table([headings, *(_history_cells(row, with_name) for row in rows)], width)
-
-
-def _history_cells(row: Mapping[str, Any], with_name: bool) -> tuple[str, ...]:
-    at = datetime.datetime.fromisoformat(row["started_at"] or row["due_at"]).astimezone()
-    ran = row["status"] == "ran"
-    return (
-        f"{at:%Y-%m-%d %H:%M}",
-        *((row["loop"],) if with_name else ()),
-        row["outcome"] or ("interrupted" if row["interrupted"] else row["status"]),
-        row["session"] or "-",
-        row["trigger"],
-        short_number(row["input_tokens"] + row["output_tokens"]) if ran else "-",
-        row["finding"][:8] or "-",
-        " ".join(row["reason"].split()),
-    )
