@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from loop_scene import CALC, DONE, FIX, LOOK, LoopScene, loop, opinion
 
-from program import PROGRAM
+from program import PROGRAM, donewhen
 from repositories import commit, git, write
 
 FIXED = CALC.replace("a - b", "a + b")
@@ -216,8 +216,52 @@ def test_the_inbox_also_lists_ordinary_sessions_and_paused_loops(tmp_path: Path)
     assert (paused["kind"], paused["loop"], paused["commands"]) == ("paused", "fixer", ["donewhen loop resume fixer"])
 
 
-def test_a_loop_that_was_paused_before_its_first_round_is_in_the_inbox(tmp_path: Path) -> None:
+def test_a_pause_waits_only_if_no_person_made_it_and_its_reason_stays(tmp_path: Path) -> None:
+    scene = LoopScene.made(tmp_path, loop(budget={"tokens": 1}), loop("other"))
+    scene.script([{**FIX, "usage": {"input": 5, "output": 5}}, DONE])
+    assert scene.run()[0] == 5
+    assert scene("loop", "pause", "other").out == "loop other: paused; donewhen loop resume other\n"
+    again = scene("loop", "pause", "fixer").out
+    assert again == "loop fixer: paused already: used 10 of 1 tokens; donewhen loop resume fixer\n"
+    (paused,) = inbox(scene)
+    assert (paused["loop"], paused["reason"]) == ("fixer", "the loop is paused: tokens: used 10, allowed 1")
+    assert "the loop is paused: used 10 of 1 tokens" in scene("inbox").out
+    assert "other: paused" in scene("loop", "pause", "other").out  # it stays what it is
+
+
+def test_the_commands_about_a_loop_of_another_repository_work_from_anywhere(tmp_path: Path) -> None:
+    scene = LoopScene.made(tmp_path / "a place", loop(budget={"tokens": 1}))
+    scene.script([{**FIX, "usage": {"input": 5, "output": 5}}, DONE])
+    assert scene.run()[0] == 5
+    (command,) = json.loads(donewhen("inbox", "--json", cwd=tmp_path).out)["commands"]
+    assert command == f"cd '{scene.root}' && donewhen loop resume fixer"
+    path = {"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, env={**os.environ, **path}, check=True)
+    assert inbox(scene) == []
+
+
+def test_a_question_of_a_live_session_and_of_a_killed_one_is_in_the_inbox(tmp_path: Path) -> None:
     scene = LoopScene.made(tmp_path, loop())
-    assert scene("loop", "pause", "fixer").code == 0
-    (paused,) = [json.loads(line) for line in scene("inbox", "--json").out.splitlines()]
-    assert (paused["kind"], paused["loop"]) == ("paused", "fixer")
+    scene.script([{"tool": {"name": "ask_user", "input": {"prompt": "which one?"}}}, FIX, DONE])
+    command = [PROGRAM, "run", "make it right", "--json", "--ask"]
+    with subprocess.Popen(command, cwd=scene.root, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert any('"question_asked"' in line for line in program.stdout)
+        (live,) = inbox(scene)
+        program.kill()
+    (killed,) = inbox(scene)
+    session = scene.session()
+    for item in (live, killed):
+        assert (item["kind"], item["session"], item["reason"]) == ("question", session, "which one?")
+        assert item["commands"] == [f"donewhen answer {session} 'TEXT'"]
+    assert scene("answer", session, "the left one").code == 0 and inbox(scene) == []
+
+
+def test_edits_that_a_round_left_out_are_shown_with_its_loop(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"level": "unattended", "allow": ["branch"]}
+    scene = LoopScene.made(tmp_path, loop(**keys))
+    weaker = {"tool": {"name": "write_file", "input": {"path": "check.sh", "content": "true\n"}}}
+    scene.script([FIX, weaker, DONE])
+    assert scene.run()[0] == 0
+    (item,) = inbox(scene)
+    assert (item["kind"], item["loop"]) == ("left_out", "fixer")

@@ -1,15 +1,17 @@
 """The inbox: everything that waits for a person, over all sessions and loops. Reads only.
 
-A gate, a question and a paused loop wait. Left-out edits and the promotion of a loop do not: nothing stops without a
-decision on them.
+A gate, a question and a loop that was paused by a failure or a budget wait. Left-out edits and the promotion of a loop
+do not: nothing stops without a decision on them.
 """
 
 import datetime
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from donewhen.loops.autonomy import proposal
+from donewhen.loops.loop_records import PAUSED_BY_PERSON
 from donewhen.loops.loop_store import LoopStore
 from donewhen.loops.spec_files import StatedLoop
 from donewhen.records import frozen
@@ -64,12 +66,19 @@ def inbox_list(archive: Archive, store: LoopStore, stated: LoopsAt, now: datetim
     return sorted(found, key=lambda item: item.since)
 
 
+def commands_from(here: str, item: InboxItem) -> list[str]:
+    """Return what a person may type in the repository `here`. A loop is named in its own; a session is anywhere."""
+    there = "" if item.session or item.repo == here else f"cd {shlex.quote(item.repo)} && "
+    return [f"{there}{command}" for command in item.commands]
+
+
 def _of_sessions(archive: Archive, rows: Iterable[SessionRow], now: datetime.datetime) -> Iterator[InboxItem]:
     rows = list(rows)
     for row in rows:
-        if row.state == "waiting":
+        if row.state != "finished":  # also one that runs, or whose process was killed, may have asked something
             state = replay_log(archive.records(row.id, kinds=KINDS))
-            if not state.discarded:
+            waits = row.state == "waiting" or state.question is not None or state.gate is not None
+            if waits and not state.discarded:
                 yield _waiting(row, state)
     for id, edits in open_decisions(archive, rows, now).items():
         row = next(row for row in rows if row.id == id)
@@ -77,7 +86,7 @@ def _of_sessions(archive: Archive, rows: Iterable[SessionRow], now: datetime.dat
         yield InboxItem(
             kind="left_out",
             session=id,
-            loop="",
+            loop=_loop_in(replay_log(archive.records(id, kinds=(NOTE_KIND,)))),
             repo=row.repo,
             title=row.title,
             reason="edits were left out; they may be approved",
@@ -133,7 +142,7 @@ def overdue_rounds(archive: Archive, repo: str, loop: str) -> list[str]:
 def _paused(store: LoopStore, repos: Iterable[str]) -> Iterator[InboxItem]:
     for repo in repos:
         for state in store.states(repo):
-            if state.paused:
+            if state.paused not in ("", PAUSED_BY_PERSON):
                 yield InboxItem(
                     kind="paused",
                     session="",

@@ -15,6 +15,8 @@ MANUAL, SCHEDULE = "manual", "schedule"
 """Triggers beside those of the key `on`: a person, and the time."""
 FAILED, BUDGET = "failed", "budget"
 """The outcomes of a round that change when the loop runs next."""
+PAUSED_BY_PERSON = "a person paused it"
+"""The reason of a pause that waits for nobody."""
 
 
 def repo_key(top: Path) -> str:

@@ -81,14 +81,17 @@ async def loop_start(say: Say, places: int = 2) -> None:
     await run_scheduler(top, TrustBook(state_root(os.environ)), say, places)
 
 
-def loop_pause(name: str, say: Say = silent) -> None:
-    """Pause a loop. A round that is running goes on."""
+def loop_pause(name: str, say: Say = silent) -> str:
+    """Pause a loop. A round that is running goes on. Return why it is paused: an earlier reason stays."""
     from donewhen.loops import overview
-    from donewhen.loops.loop_records import repo_key
+    from donewhen.loops.loop_records import PAUSED_BY_PERSON, repo_key
 
     loop = overview.loop_at(Path.cwd(), name)
     with _store(say) as store:
-        store.pause(repo_key(loop.top), name, "a person paused it")
+        if earlier := store.state(repo_key(loop.top), name).paused:
+            return earlier
+        store.pause(repo_key(loop.top), name, PAUSED_BY_PERSON)
+    return PAUSED_BY_PERSON
 
 
 def loop_resume(name: str, say: Say = silent) -> None:
@@ -132,10 +135,15 @@ def loop_demote(name: str, say: Say = silent) -> None:
 def inbox_list(say: Say = silent) -> list[dict[str, Any]]:
     """Return everything that waits for a person, over all sessions and loops."""
     from donewhen.loops import inbox
+    from donewhen.loops.loop_records import repo_key
     from donewhen.loops.spec_files import usable_loops
+    from donewhen.session.settings.settings import repository_above
     from donewhen.session.settings.trust import TrustBook
     from donewhen.workspace.state_dir import state_root
 
     trust, now = TrustBook(state_root(os.environ)), datetime.datetime.now(datetime.UTC)
+    top = repository_above(Path(os.path.realpath(Path.cwd())))
+    here = repo_key(top) if top is not None else ""
     with any_archive(say) as archive, _store(say) as store:
-        return [asdict(item) for item in inbox.inbox_list(archive, store, lambda top: usable_loops(top, trust)[0], now)]
+        found = inbox.inbox_list(archive, store, lambda top: usable_loops(top, trust)[0], now)
+        return [{**asdict(item), "commands": inbox.commands_from(here, item)} for item in found]

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from donewhen.cli.group import one_line, say
-from donewhen.cli.views.loop_tables import terminal_width, until, wrapped
+from donewhen.cli.views.loop_tables import limit_words, terminal_width, until, wrapped
 from donewhen.server import loop_methods
 
 EMPTY = "nothing waits for you"
@@ -39,9 +39,11 @@ def _lines(item: dict[str, Any]) -> Iterator[str]:
     where = item["session"] or "-"
     yield f"{where}  {name}: {item['title']}" if item["title"] != item["loop"] else f"{where}  {name}"
     reason = item["reason"].removeprefix(f"loop {item['loop']}: ")
-    yield f"  {reason}"
+    yield f"  {limit_words(reason)}"
+    yield f"  {item['repo']}"
     times = [f"since {item['since'][:16].replace('T', ' ')}"] if item["since"] else []
     expires_at = datetime.datetime.fromisoformat(item["expires_at"]) if item["expires_at"] else None
     if expires_at is not None and expires_at > datetime.datetime.now(datetime.UTC):
         times.append(f"counts as no {until(expires_at)}")
-    yield f"  {item['repo']}" + (f", {', '.join(times)}" if times else "")
+    if times:
+        yield f"  {', '.join(times)}"

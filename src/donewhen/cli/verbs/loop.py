@@ -12,13 +12,16 @@ from donewhen.cli.views.event_fields import count_text
 from donewhen.cli.views.loop_history import history_lines, newest_folded
 from donewhen.cli.views.loop_tables import (
     interrupted_words,
+    limit_words,
     list_legend,
     list_lines,
+    paused_words,
     scheduler_note,
     terminal_width,
     wrapped,
 )
 from donewhen.errors import BadInput
+from donewhen.loops.loop_records import PAUSED_BY_PERSON
 from donewhen.loops.round_outcome import RoundOutcome
 from donewhen.server import loop_methods as methods
 
@@ -149,8 +152,9 @@ def start(places: int) -> int:
 @click.argument("name")
 def pause(name: str) -> int:
     """Pause a loop: it is not due until it is resumed. A round that is running goes on."""
-    methods.loop_pause(name, say)
-    click.echo(f"loop {name}: paused; donewhen loop resume {name}")
+    reason = methods.loop_pause(name, say)
+    already = "" if reason == PAUSED_BY_PERSON else f" already: {limit_words(reason)}"
+    click.echo(one_line(f"loop {name}: paused{already}; donewhen loop resume {name}"))
     return 0
 
 
@@ -214,7 +218,7 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     if known["interrupted"]:
         yield f"  round      {interrupted_words(known)}"
     if known["paused"]:
-        yield f"  paused     {known['paused']}; donewhen loop resume {known['name']}"
+        yield f"  paused     {paused_words(known)}"
     if known["on"]:
         yield f"  also on    {', '.join(known['on'])}"
     for one in known["inputs"]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from donewhen.cli.views.loop_tables import short_number, table
+from donewhen.cli.views.loop_tables import limit_words, short_number, table
 from donewhen.session.outcome import STOPPED
 
 HEADINGS = ("OUTCOME", "SESSION", "TRIGGER", "TOKENS")
@@ -92,7 +92,7 @@ def _outcome(row: Row) -> str:
 
 
 def _reason(row: Row, time: str) -> str:
-    reason = KEY_TIME.sub(lambda found: _local(found[0], time), " ".join(row["reason"].split()))
+    reason = KEY_TIME.sub(lambda found: _local(found[0], time), limit_words(" ".join(row["reason"].split())))
     if row["count"] == 1:
         return reason
     oldest, newest = map(partial(_local, time=time), (row["oldest"], row["due_at"]))

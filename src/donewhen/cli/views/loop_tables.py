@@ -1,6 +1,7 @@
 """Tables about loops for a person: the list, and the history. Plain values in, lines out."""
 
 import datetime
+import re
 import shutil
 import sys
 import textwrap
@@ -24,6 +25,11 @@ FAR_DAYS = 6
 """After so many days the name of a weekday says too little."""
 LIST_HEADINGS = ("NAME", "LEVEL", "NEXT", "LAST", "TODAY", "ACTION, SCHEDULE")
 INDENT = "    "
+NO_BREAK = "\u00a0"
+LIMIT = re.compile(
+    r"\b(turns|minutes|tokens|input tokens|output tokens|usd): used ([\d.]+)( today| in all rounds)?, allowed ([\d.]+)"
+)
+"""A message about a limit, as it is in the log."""
 LEAST_WIDTH = 40
 """Lines are not broken for a terminal that is narrower."""
 UNKNOWN_PRICE = "$?"
@@ -34,13 +40,21 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def unbroken(words: str) -> str:
+    """Return words, such as a command, between which `wrapped` does not cut a line."""
+    return words.replace(" ", NO_BREAK)
+
+
+START = unbroken("donewhen loop start")
+
+
 def wrapped(line: str, width: int | None, indent: str = INDENT) -> list[str]:
     """Return a line in parts that fit, cut between words. What follows the first part is indented."""
-    if width is None or len(line) <= width:
-        return [line]
-    return textwrap.wrap(
-        line, max(width, LEAST_WIDTH), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    parts = [line]
+    if width is not None and len(line) > width:
+        most = max(width, LEAST_WIDTH)
+        parts = textwrap.wrap(line, most, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [part.replace(NO_BREAK, " ") for part in parts]
 
 
 def table(rows: Sequence[tuple[str, ...]], width: int | None, compact: Sequence[tuple[str, ...]] = ()) -> Iterator[str]:
@@ -49,7 +63,8 @@ def table(rows: Sequence[tuple[str, ...]], width: int | None, compact: Sequence[
     `compact` are the same rows with shorter cells, for the case that the others alone are too wide.
     """
     if width is None or _width(rows) <= width:
-        yield from _aligned(rows)
+        for line in _aligned(rows):
+            yield from wrapped(line, None)
         return
     if compact and _width([row[:-1] for row in rows]) > width:
         rows = compact
@@ -77,7 +92,9 @@ def list_lines(loops: Sequence[Mapping[str, Any]], width: int | None) -> Iterato
 def list_legend(loops: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield what the signs of a list mean, if it has any."""
     if any(loop["strip"] for loop in loops):
-        yield "last outcomes, the newest at the right: " + ", ".join(f"{sign} {name}" for name, sign in SIGNS.items())
+        yield "last outcomes, the newest at the right: " + ", ".join(
+            unbroken(f"{sign} {name}") for name, sign in SIGNS.items()
+        )
     if any(loop["tokens_today"] and loop["usd_today"] is None for loop in loops):
         yield f"{UNKNOWN_PRICE}: the price of a model is not known"
 
@@ -112,9 +129,15 @@ def _list_notes(loop: Mapping[str, Any]) -> Iterator[str]:
     if loop["interrupted"]:
         yield interrupted_words(loop)
     if not loop["trusted"]:
-        yield "waits for: donewhen trust"
+        yield f"waits for: {unbroken('donewhen trust')}"
     if loop["paused"]:
-        yield f"paused: {loop['paused']}; donewhen loop resume {loop['name']}"
+        yield f"paused: {paused_words(loop)}"
+
+
+def paused_words(loop: Mapping[str, Any]) -> str:
+    """Return why a loop is paused, and how the pause ends."""
+    command = unbroken(f"donewhen loop resume {loop['name']}")
+    return f"{limit_words(loop['paused'])}; {command}"
 
 
 def interrupted_words(loop: Mapping[str, Any]) -> str:
@@ -130,15 +153,27 @@ def scheduler_note(loops: Sequence[Mapping[str, Any]]) -> str:
         return ""
     newest = max((datetime.datetime.fromisoformat(at) for at in due if at), default=None)
     if newest is None:
-        return "no scheduler is running here: donewhen loop start"
+        return f"no scheduler is running here: {START}"
     if datetime.datetime.now(datetime.UTC) - newest <= LONGEST_PAUSE:
         return ""
-    return f"no scheduler has looked since {newest.astimezone():%a %d %b %H:%M}: donewhen loop start"
+    return f"no scheduler has looked since {newest.astimezone():%a %d %b %H:%M}: {START}"
 
 
 def strip(outcomes: Sequence[str]) -> str:
     """Return the last outcomes as signs, the newest at the right."""
     return "".join(SIGNS.get(outcome, "-") for outcome in outcomes) or "-"
+
+
+def limit_words(text: str) -> str:
+    """Return a text with messages about limits in plain words: `used 12 of 12 turns`."""
+    return LIMIT.sub(_limit_words, text)
+
+
+def _limit_words(found: re.Match[str]) -> str:
+    name, used, period, allowed = found.groups(default="")
+    if name == "usd":
+        return f"used ${used} of ${allowed}{period}"
+    return f"used {used} of {allowed} {name}{period}"
 
 
 def _today(loop: Mapping[str, Any]) -> str:
