@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from loop_scene import LoopScene, loop
+from scheduler_process import rows
 
 from donewhen.errors import BadInput
 from donewhen.events import RoundFinished
@@ -228,3 +229,29 @@ def test_a_long_report_is_delivered_whole_and_a_longer_one_says_how_much_is_left
         (scene.root / "out.md").unlink()
     assert "item   899\n" in written[0] and "more characters" not in written[0]
     assert "item  1499" not in written[1] and "… and 500 more characters\n" in written[1]
+
+
+def test_a_run_for_cron_prints_reports_and_failures_and_nothing_else(tmp_path: Path) -> None:
+    alone = loop("alone", level="unattended", allow=["branch"])
+    blind = loop("blind", inputs=[{"name": "look", "command": "exit 7"}])
+    webhook = loop("hooked", level="report", action="report", deliver=["webhook:http://127.0.0.1:9/"])
+    scene = LoopScene.made(tmp_path, loop(), alone, blind, webhook)
+
+    def cron(name: str) -> tuple[int, str, str]:
+        answer = scene("loop", "run", name, "--unless-paused")
+        return answer.code, answer.out, answer.err
+
+    code, out, err = cron("fixer")
+    assert (code, err, out.splitlines()[0]) == (3, "", "[assisted] loop fixer (escalated)")
+    assert out.endswith(f"  donewhen deny {scene.session()}\n")
+    assert cron("fixer") == (0, "", "")  # skipped: the work waits
+    scene.script()
+    assert cron("alone") == (0, "", "")  # proceeded
+    outcomes = [row.outcome for name in ("fixer", "alone") for row in rows(scene.root, name)]
+    assert outcomes == ["escalated", "skipped", "proceeded"]
+    code, out, _ = cron("blind")
+    assert code == 4 and "loop blind: failed: " in out
+    scene.script([{"text": "Something is wrong."}])
+    code, out, err = cron("hooked")
+    assert (code, out) == (0, "") and "the report could not be delivered to webhook:" in err
+    assert "round started" in scene("loop", "run", "hooked").out  # a person sees the round

@@ -20,6 +20,7 @@ from donewhen.workspace.beneath import Root
 DELIVERED = (RoundOutcome.REPORTED, RoundOutcome.ESCALATED, RoundOutcome.BUDGET, RoundOutcome.FAILED)
 WEBHOOK_SECS = 20.0
 STDOUT = "stdout"
+UNDELIVERED = "the report could not be delivered to"
 
 
 def is_delivered(finished: RoundFinished) -> bool:
@@ -90,7 +91,7 @@ async def deliver(text: str, finished: RoundFinished, places: tuple[str, ...], d
                 for line in text.splitlines():
                     delivery.say(line)
         except (OSError, ValueError) as error:
-            problems.append(f"the report could not be delivered to {place}: {error}")
+            problems.append(f"{UNDELIVERED} {place}: {error}")
     return problems
 
 

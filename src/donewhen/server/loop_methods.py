@@ -106,14 +106,15 @@ def loop_resume(name: str, say: Say = silent) -> None:
         store.resume(repo, name)
 
 
-def loop_pause_reason(name: str, say: Say = silent) -> str:
-    """Return why a loop is paused; empty if it is not."""
+def loop_is_held(name: str, say: Say = silent) -> bool:
+    """Return True if a loop is paused, or if a round of it is running."""
     from donewhen.loops import overview
     from donewhen.loops.loop_records import repo_key
 
     loop = overview.loop_at(Path.cwd(), name)
     with _store(say) as store:
-        return store.state(repo_key(loop.top), name).paused
+        state = store.state(repo_key(loop.top), name)
+    return bool(state.paused) or (state.running is not None and not state.running.is_interrupted)
 
 
 def loop_promote(name: str, say: Say = silent) -> str:

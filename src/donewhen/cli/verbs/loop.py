@@ -101,7 +101,7 @@ def show(name: str, as_json: bool) -> int:
 @command.command("run")
 @click.argument("name")
 @click.option("--dry-run", is_flag=True, help="Do everything but the action, and print what it would do.")
-@click.option("--unless-paused", is_flag=True, help="Do nothing if the loop is paused: for cron.")
+@click.option("--unless-paused", is_flag=True, help="For cron: nothing if it is paused or runs; no output but reports.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
 def run(name: str, dry_run: bool, unless_paused: bool, as_json: bool) -> int:
     """Run one round of a loop now.
@@ -114,12 +114,40 @@ def run(name: str, dry_run: bool, unless_paused: bool, as_json: bool) -> int:
 
     from donewhen.cli.views.session_audience import session_watcher
 
-    if unless_paused and (reason := methods.loop_pause_reason(name, say)):
-        say(f"loop {name} is paused: {reason}")
+    if unless_paused and methods.loop_is_held(name, say):
         return 0
+    if unless_paused and not as_json:
+        return _run_for_cron(name, dry_run)
     with session_watcher(as_json, may_ask=False) as watch:
         result = anyio.run(partial(methods.loop_run, name, watch, dry_run))
     return show_round(result, as_json)
+
+
+def _run_for_cron(name: str, dry_run: bool) -> int:
+    """Run one round. Print only what is delivered and failures: cron mails whatever is printed."""
+    from functools import partial
+
+    import anyio
+
+    from donewhen.loops.report import UNDELIVERED
+    from donewhen.session.log.writer import ignore_record
+    from donewhen.session.person.watch import SessionWatcher
+
+    notes = list[str]()
+
+    def keep_or_say(line: str) -> None:
+        if line.startswith("note: ") and UNDELIVERED not in line:
+            notes.append(line)
+        else:
+            say(line)
+
+    watch = SessionWatcher(on_record=ignore_record, say=keep_or_say)
+    result = anyio.run(partial(methods.loop_run, name, watch, dry_run))
+    if not result.printed and result.outcome is not RoundOutcome.FAILED:
+        return result.outcome.exit_code
+    for note in notes:
+        say(note)
+    return show_round(result, as_json=False)
 
 
 def show_round(result: "RoundResult", as_json: bool) -> int:
