@@ -61,6 +61,11 @@ def test_an_approved_round_opens_one_draft_pull_request_with_exactly_the_judged_
     assert approved.code == 0, approved.err
     (number,) = pulls(server)
     item = server.item(number)
+    url = json.loads(scene("show", session, "--json").out)["action"]["url"]
+    line = f"open-pr — draft pull request #{number} of "
+    for shown in (approved, scene("show", session), scene("log", session)):
+        assert any(line in one and one.endswith(f": {url}") for one in shown.out.splitlines()), shown.out
+    assert "donewhen land" not in approved.out and f"donewhen receipt {session}" in approved.out
     assert item.draft and f"loop=fixer session={session} finding={finished['finding']}" in item.body
     assert git(server.bare, "rev-parse", f"donewhen/{session}^{{tree}}") == judged
     assert "Signed-off-by: Ada <ada@example.org>" in git(server.bare, "log", "-1", "--format=%B", f"donewhen/{session}")

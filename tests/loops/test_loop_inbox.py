@@ -54,7 +54,9 @@ def test_escalated_work_waits_with_its_branch_and_receipt_and_is_approved_once(t
     assert (refused.code, f"donewhen approve {session}" in refused.one_line) == (2, True)
     assert "waits     loop_action" in scene("show", session).out and len(inbox(scene)) == 1
 
-    assert scene("approve", session).code == 0 and inbox(scene) == []
+    approved = scene("approve", session)
+    assert approved.code == 0 and inbox(scene) == []
+    assert f"branch donewhen/{session} ({kept[:12]})" in approved.out and f"donewhen land {session}" in approved.out
     assert git(scene.root, "rev-parse", f"donewhen/{session}") == kept
     for verb in ("approve", "deny"):
         again = scene(verb, session)
@@ -68,7 +70,9 @@ def test_escalated_work_waits_with_its_branch_and_receipt_and_is_approved_once(t
 def test_denied_work_is_removed_and_the_history_says_so(tmp_path: Path) -> None:
     scene = LoopScene.made(tmp_path, loop())
     session = escalated(scene)
-    assert (scene("deny", session).code, scene.branches(), inbox(scene)) == (1, ["main"], [])
+    denied = scene("deny", session)
+    assert (denied.code, scene.branches(), inbox(scene)) == (1, ["main"], [])
+    assert "branch donewhen/" not in denied.out
     assert history(scene) == ("escalated", "a person denied it")
     again = scene("approve", session)
     assert again.code == 2 and "the gate loop_action was denied already" in again.one_line

@@ -59,7 +59,7 @@ def seen_in(records: list[Record]) -> dict[str, Any]:
 
 
 def show_lines(state: SessionState, events: list[Record]) -> Iterator[str]:
-    facts: dict[str, Any] = {"id": SESSION, "live": False, "artifacts": {}, **plain_state(state)}
+    facts: dict[str, Any] = {"id": SESSION, "live": False, "artifacts": {}, "action": None, **plain_state(state)}
     return show._lines(facts, events)  # pyright: ignore[reportPrivateUsage] # the printed lines, without a process
 
 

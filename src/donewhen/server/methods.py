@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from donewhen.errors import BadInput, MachineryBroke
-from donewhen.events import Emit
+from donewhen.events import Emit, RoundFinished
 from donewhen.records import plain
 from donewhen.server.loop_methods import (
     inbox_list,
@@ -107,8 +107,15 @@ def session_get(session: str) -> dict[str, Any]:
     with any_archive() as archive:
         id = archive.find(session)
         state = replay_log(archive.records(id))
-        known = {"id": id, "live": _is_live(archive.owner(id)), **plain_state(state)}
+        known = {"id": id, "live": _is_live(archive.owner(id)), **plain_state(state), "action": _action(archive, id)}
     return {**known, "artifacts": _artifacts(id)}
+
+
+def _action(archive: Archive, session: str) -> dict[str, Any] | None:
+    """Return what a loop round has carried out; None for another session, or if it carried out nothing."""
+    rounds = [record.event for record in archive.records(session, kinds=(RoundFinished.type(),))]
+    last = rounds[-1] if rounds else None
+    return dict(last.action) if isinstance(last, RoundFinished) and last.action else None
 
 
 def _artifacts(session: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from donewhen.cli.group import one_line
 from donewhen.cli.session_argument import session_argument
 from donewhen.cli.verbs.list import state_of
 from donewhen.cli.views.ending import EndingFacts, price
+from donewhen.cli.views.event_lines import action_words
 from donewhen.cli.views.subtask_states import AT_WORK, CHECKED, WAITS, SubtaskStates
 from donewhen.engines.spec import EngineKind
 from donewhen.event_records import NOT_GRADED
@@ -116,6 +117,8 @@ def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
         yield f"landed    {known['landed']['branch']} {known['landed']['commit'][:12]}"
         if known["landed"].get("note"):
             yield f"note      {known['landed']['note']}"
+    if known["action"]:
+        yield f"action    {action_words(known['action'])}"
     if known["optional"]:
         yield from _optional(known["id"], known["optional"])
     if known["question"]:

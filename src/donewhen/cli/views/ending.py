@@ -9,7 +9,7 @@ import click
 
 from donewhen import events
 from donewhen.cli.group import one_line
-from donewhen.cli.views.event_fields import amount, count_text, seconds, short, whole
+from donewhen.cli.views.event_fields import amount, count_text, mapping, seconds, short, whole
 from donewhen.cli.views.event_lines import MARKS, DecidingEvents, diff_words
 from donewhen.cli.views.subtask_states import APPLIED, SubtaskStates
 from donewhen.engines.spec import EngineKind, is_ours
@@ -85,6 +85,19 @@ class EndingFacts:
         """True if all models and agents that worked are known to be free."""
         return self.latest(events.ModelTurn) is not None and not self.paid
 
+    @property
+    def is_denied_round(self) -> bool:
+        """True if the work of a loop round was denied, or expired, so that its branch was removed."""
+        finished = self.latest(events.RoundFinished)
+        return finished is not None and finished.decision not in ("", GateDecision.APPROVED)
+
+    @property
+    def is_on_forge(self) -> bool:
+        """True if the branch of a loop round is on the forge, and not here."""
+        finished = self.latest(events.RoundFinished)
+        action = mapping(finished.action if finished is not None else None)
+        return bool(action.get("url") and action.get("branch"))
+
     def latest(self, cls: type[E]) -> E | None:
         """Return the latest event of a class."""
         event = self._latest.get(cls)
@@ -139,7 +152,7 @@ def facts_of(facts: EndingFacts) -> Iterator[str]:
         yield f"  {missing}"
     if diff := facts.latest(events.DiffReady):
         yield f"  {diff_words(diff)}"
-    if landed := facts.latest(events.Landed):
+    if (landed := facts.latest(events.Landed)) and not facts.is_denied_round:
         yield f"  branch {landed.branch} ({landed.commit[:12]})"
         if landed.note:
             yield f"  note: {landed.note}"
@@ -190,7 +203,7 @@ def next_commands(result: SessionResult, facts: EndingFacts) -> list[str]:
 
 def _templates(outcome: Outcome, facts: EndingFacts) -> Iterable[str]:
     if outcome is Outcome.VERIFIED and (landed := facts.latest(events.Landed)):
-        is_own = landed.branch.startswith("donewhen/")
+        is_own = landed.branch.startswith("donewhen/") and not facts.is_on_forge
         return ("donewhen diff {id}", "donewhen land {id} --onto BRANCH" if is_own else "donewhen receipt {id}")
     if outcome is Outcome.WAITING and facts.open:
         waits = [*facts.open.values()][-1]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from donewhen import events
-from donewhen.cli.views.event_fields import count_text, name_of, seconds, short, whole
+from donewhen.cli.views.event_fields import count_text, mapping, name_of, seconds, short, whole
 from donewhen.cli.views.plan_lines import (
     evaluation_words,
     gated_words,
@@ -54,6 +54,9 @@ def lines_of(record: Record) -> list[str]:
             return [*union_rejected_lines(rejected)]
         case events.ContractProposed() as proposed:
             return [*proposed_lines(proposed)]
+        case events.RoundFinished() as finished:
+            words = action_words(finished.action)
+            return [_loop_round_line(finished), *([f"  action: {words}"] if words else [])]
         case events.PlanningCompleted() as planned if planned.items:
             return [*planned_lines(planned)]
         case event:
@@ -179,6 +182,13 @@ def _loop_round_line(event: events.RoundFinished) -> str:
     return f"loop {event.loop}: round ended as {event.outcome}{then}"
 
 
+def action_words(action: object) -> str:
+    """Return what a loop round has carried out, as in its report; empty if it carried out nothing."""
+    known = mapping(action)
+    summary = " ".join(str(known.get("summary", "")).split())  # never shortened: it may end in an address
+    return f"{name_of(known.get('kind', ''))} — {summary}" if known else ""
+
+
 _WORDS: dict[type[Event], Callable[[Any], str]] = {
     events.BaselineCompleted: _baseline_line,
     events.EngineSelected: lambda event: f"engine {event.engine}: {short(event.reason)}",
@@ -209,7 +219,6 @@ _WORDS: dict[type[Event], Callable[[Any], str]] = {
     events.EvaluationCompleted: evaluation_words,
     events.RevisionStarted: revision_words,
     events.RoundStarted: lambda event: f"loop {event.loop}: round started",
-    events.RoundFinished: _loop_round_line,
     events.DiffReady: diff_words,
     events.Landed: _landed_line,
     events.Error: lambda event: f"error ({event.kind}): {short(event.message)}",
