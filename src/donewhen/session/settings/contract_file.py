@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from donewhen.errors import BadInput
+from donewhen.judge import globs
 from donewhen.judge.contract import Check, Contract, MinEvidence, Quarantine, require_sound
 from donewhen.judge.contract_lint import ContractWarning, warnings_about
 from donewhen.printable import shortened
@@ -47,14 +48,7 @@ def contract_in(settings: Settings) -> Contract:
 
 
 def _require_sound_patterns(settings: Settings) -> None:
-    keys = [key for key in ("product", "protect", "editable") if settings.texts("contract", key)]
-    if not keys:
-        return
-    from donewhen.judge.protect.names import (
-        globs,  # loaded on use: it loads the protection rules, and most files have no patterns
-    )
-
-    for key in keys:
+    for key in ("product", "protect", "editable"):
         with settings.naming_source("contract", key):
             for pattern in settings.texts("contract", key):
                 globs.require_sound(pattern, f"contract.{key}")
