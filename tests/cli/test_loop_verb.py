@@ -195,3 +195,17 @@ def test_without_loops_the_list_says_how_to_state_one(tmp_path: Path) -> None:
 def test_outside_of_a_repository_it_is_one_line_and_exit_2(tmp_path: Path) -> None:
     answer = donewhen("loop", "list", cwd=tmp_path)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("verb", ["show", "run", "pause", "resume", "history", "promote", "demote", "add"])
+def test_a_shell_completes_the_names_of_loops(root: Path, verb: str) -> None:
+    def completed(typed: str, cwd: Path) -> list[str]:
+        words = f"donewhen loop {verb} {typed}"
+        asked = {"_DONEWHEN_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "3"}
+        answer = donewhen(cwd=cwd, env=asked)
+        assert answer.err == ""
+        return [line.partition(",")[2] for line in answer.out.split()]
+
+    assert completed("ci-", root) == ["ci-sweeper"]
+    assert completed("d", root) == (["daily-triage", "dependency-sweeper"] if verb == "add" else ["daily-triage"])
+    assert completed("ci-", root.parent) == (["ci-sweeper"] if verb == "add" else [])

@@ -38,6 +38,20 @@ async def loop_add(name: str, as_name: str = "") -> dict[str, Any]:
     return await add.add(Path.cwd(), name, as_name)
 
 
+def loop_names() -> list[str]:
+    """Return the names of the loops of the current repository that can be used."""
+    from donewhen.loops import overview
+
+    return overview.loop_names(Path.cwd())
+
+
+def catalogue_names() -> list[str]:
+    """Return the names of the ready-made loops."""
+    from donewhen.loops.catalogue.ready_loops import READY_LOOPS
+
+    return [*READY_LOOPS]
+
+
 def loop_list(say: Say = silent) -> dict[str, Any]:
     """Return the loops of the current repository, by name, and what is wrong with those that cannot be used."""
     from donewhen.loops import overview

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from donewhen.cli.group import one_line, say
 from donewhen.cli.verbs import loop_add
@@ -20,7 +21,7 @@ from donewhen.cli.views.loop_tables import (
     terminal_width,
     wrapped,
 )
-from donewhen.errors import BadInput
+from donewhen.errors import BadInput, DonewhenError
 from donewhen.loops.loop_records import PAUSED_BY_PERSON
 from donewhen.loops.round_outcome import RoundOutcome
 from donewhen.server import loop_methods as methods
@@ -44,6 +45,16 @@ BUDGET = {
     "in all": {"tokens_lifetime": "token", "usd_lifetime": ""},
 }
 """What each limit counts; money has no word."""
+
+
+def matching_loops(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return the loops of this repository whose name begins with what was typed."""
+    del ctx, parameter
+    try:
+        names = methods.loop_names()
+    except DonewhenError:
+        return []  # a shell has no place for a message
+    return [CompletionItem(name) for name in names if name.startswith(typed)]
 
 
 @click.group("loop", no_args_is_help=False)
@@ -83,7 +94,7 @@ def _print_list(rows: list[dict[str, Any]], has_others: bool) -> None:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=matching_loops)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(name: str, as_json: bool) -> int:
     """Show one loop: every key, the next occurrences, and what a person must accept before it runs."""
@@ -99,7 +110,7 @@ def show(name: str, as_json: bool) -> int:
 
 
 @command.command("run")
-@click.argument("name")
+@click.argument("name", shell_complete=matching_loops)
 @click.option("--dry-run", is_flag=True, help="Do everything but the action, and print what it would do.")
 @click.option("--unless-paused", is_flag=True, help="For cron: nothing if it is paused or runs; no output but reports.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
@@ -177,7 +188,7 @@ def start(places: int) -> int:
 
 
 @command.command("pause")
-@click.argument("name")
+@click.argument("name", shell_complete=matching_loops)
 def pause(name: str) -> int:
     """Pause a loop: it is not due until it is resumed. A round that is running goes on."""
     reason = methods.loop_pause(name, say)
@@ -187,7 +198,7 @@ def pause(name: str) -> int:
 
 
 @command.command("resume")
-@click.argument("name")
+@click.argument("name", shell_complete=matching_loops)
 def resume(name: str) -> int:
     """End the pause of a loop, and forget its failures. What was missed is not made up for."""
     methods.loop_resume(name, say)
@@ -196,7 +207,7 @@ def resume(name: str) -> int:
 
 
 @command.command("promote")
-@click.argument("name")
+@click.argument("name", shell_complete=matching_loops)
 def promote(name: str) -> int:
     """Let a loop act alone, after verified works that nobody reverted or denied. Only a person does this."""
     reason = methods.loop_promote(name, say)
@@ -205,7 +216,7 @@ def promote(name: str) -> int:
 
 
 @command.command("demote")
-@click.argument("name")
+@click.argument("name", shell_complete=matching_loops)
 def demote(name: str) -> int:
     """Let a person decide about everything that a loop does. Works are counted again from now on."""
     methods.loop_demote(name, say)
@@ -214,7 +225,7 @@ def demote(name: str) -> int:
 
 
 @command.command("history")
-@click.argument("name", default="")
+@click.argument("name", default="", shell_complete=matching_loops)
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Show at most this many.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per occurrence and line.")
 def history(name: str, limit: int, as_json: bool) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import click
+from click.shell_completion import CompletionItem
 
 from donewhen.cli.group import one_line, say
 from donewhen.cli.views.loop_tables import terminal_width, wrapped
@@ -20,8 +21,14 @@ INDENT = "  "
 WRITTEN_INDENT = " " * 12
 
 
+def matching_ready_loops(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return the ready-made loops whose name begins with what was typed."""
+    del ctx, parameter
+    return [CompletionItem(name) for name in methods.catalogue_names() if name.startswith(typed)]
+
+
 @click.command("add")
-@click.argument("name", default="")
+@click.argument("name", default="", shell_complete=matching_ready_loops)
 @click.option("--as", "as_name", default="", metavar="OTHER_NAME", help="Write it under another name.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object; without NAME, one per loop and line.")
 def command(name: str, as_name: str, as_json: bool) -> int:
