@@ -196,7 +196,11 @@ def test_the_list_fits_the_width_of_the_terminal(columns: int, tmp_path: Path) -
     assert "needs a manifest" in answer.out and "here they work locally: the repository has no remote" in answer.err
     added = made.scene("loop", "add", "ci-sweeper")
     assert added.out.splitlines()[0] == f"wrote {made.scene.root}/.donewhen/loops/ci-sweeper.toml"
-    for words in ("works: all checks of donewhen.toml", "trusted   action, budget", "loop run ci-sweeper --dry-run"):
+    for words in (
+        "works: these are all checks of donewhen.toml, which",
+        "trusted   action, budget",
+        "loop run ci-sweeper --dry-run",
+    ):
         assert words in added.out
 
 

@@ -65,6 +65,7 @@ def test_escalated_work_waits_with_its_branch_and_receipt_and_is_approved_once(t
     assert history(scene) == ("proceeded", "a person approved it")
     ended = [line for line in scene("log", session).out.splitlines() if "round ended" in line]
     assert [line.partition("ended as ")[2] for line in ended] == ["escalated", "proceeded; approved"]
+    assert "engine native: loop 'fixer' asks for it" in scene("log", session).out  # it is the default of loops
 
 
 def test_denied_work_is_removed_and_the_history_says_so(tmp_path: Path) -> None:

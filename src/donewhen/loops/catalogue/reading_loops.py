@@ -36,7 +36,7 @@ def forge_input(facts: RepositoryFacts, reading: Reading) -> DraftInput:
 def forge_filled(facts: RepositoryFacts, key: str, value: str) -> Filled:
     if facts.forge:
         return Filled(key, value, f"the remote is {facts.forge}, and {facts.token_env} is set")
-    return Filled(key, value, f"local git only: {facts.no_forge}")
+    return Filled(key, value, f"local git only, because {facts.no_forge}")
 
 
 def _daily_triage(facts: RepositoryFacts) -> LoopDraft:

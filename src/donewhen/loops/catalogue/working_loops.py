@@ -14,7 +14,7 @@ def _checks_for(facts: RepositoryFacts) -> tuple[tuple[str, ...], Filled]:
     if not facts.checks:
         raise BadInput("needs checks in donewhen.toml; run: donewhen init")
     names = facts.names_of_checks
-    return names, Filled("checks", ", ".join(names), "all checks of donewhen.toml: they say what done means")
+    return names, Filled("checks", ", ".join(names), "these are all checks of donewhen.toml, which say what done means")
 
 
 def _ci_sweeper(facts: RepositoryFacts) -> LoopDraft:

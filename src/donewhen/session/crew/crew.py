@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from donewhen.engines.external.run.agent_environment import AgentLaunchSpec
     from donewhen.session.planned.evaluator import EvaluatorConfig
 
+OF_LOOP = "loop '"
+"""The first letters of the source of what a loop sets."""
 MANY_WORDS = 120
 MANY_ITEMS = 3
 WIDE = re.compile(
@@ -277,7 +279,8 @@ async def _external(workplace: Workplace, name: str, asked: bool) -> list[Ladder
         )
         spec = launch_spec(profiles[one.name], one, workplace, os.environ)
         if not isinstance(spec, AgentUnavailable):
-            why = "you asked for it" if asked and name else "it is ready" if asked else "the intent looks complex"
+            by_name = _asked(workplace.settings) if name else "it is ready"
+            why = by_name if asked else "the intent looks complex"
             return [_external_step(workplace, spec, f"{one.name}: {why}")]
         refused.append(spec)
     if not asked:
@@ -300,7 +303,7 @@ async def _foreman(workplace: Workplace, spec: EngineSpec, chosen: _Chosen, befo
     worker_step = agents[0] if agents else _native_step(workplace, spec.kind, chosen[0])
     if worker_step.engine is None:
         return [replace(worker_step, kind=EngineKind.FOREMAN)]
-    why = "the intent looks complex" if spec.kind is EngineKind.AUTO else "you asked for it"
+    why = "the intent looks complex" if spec.kind is EngineKind.AUTO else _asked(workplace.settings)
     return [_foreman_step(workplace, worker_step, worker_step.engine, chosen[0], why), *agents]
 
 
@@ -341,9 +344,15 @@ def _external_step(workplace: Workplace, spec: "AgentLaunchSpec", reason: str) -
     )
 
 
+def _asked(settings: Settings) -> str:
+    """Return who asked for the engine: in a loop round it is the loop, which names one or has the default."""
+    source = settings.get("engine", "use").source
+    return f"{source} asks for it" if source.startswith(OF_LOOP) else "you asked for it"
+
+
 def _native_step(workplace: Workplace, wanted: EngineKind, model: Model) -> LadderStep:
     settings = workplace.settings
-    reasons = {EngineKind.NATIVE: "you asked for it", EngineKind.AUTO: "a model is configured"}
+    reasons = {EngineKind.NATIVE: _asked(settings), EngineKind.AUTO: "a model is configured"}
     return LadderStep(
         kind=EngineKind.NATIVE,
         engine=_native(workplace, settings, model),
