@@ -234,6 +234,7 @@ def test_demote_lets_a_person_decide_and_starts_the_count_again(tmp_path: Path) 
 # -- what must not let a loop act alone --
 
 
+MORE_ALLOWED: dict[str, Any] = {"allow": ["apply-patch", "branch"]}
 RULES = {"rules.toml": '[[rule]]\ndecide = "proceed"\n'}
 BY_VERB = {
     "pause": "the loop is paused: a person paused it",
@@ -244,7 +245,7 @@ BY_FILE: dict[str, tuple[list[str], str]] = {
     "level": ([loop(**{**ALONE, "level": "assisted"})], "'level' of the loop was changed"),
     "action": ([loop(**{**ALONE, "action": "branch"})], "'action' of the loop was changed"),
     "gate": ([loop(**ALONE, gate="rules:rules.toml")], "'gate' of the loop was changed"),
-    "allow": ([loop(**{**ALONE, "allow": ["apply-patch", "branch"]})], "'allow' of the loop was changed"),
+    "allow": ([loop(**{**ALONE, **MORE_ALLOWED})], "'allow' of the loop was changed"),
     "never": ([loop(**ALONE, never=["calc.py"])], "'never' of the loop was changed"),
 }
 

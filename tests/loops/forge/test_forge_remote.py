@@ -145,6 +145,8 @@ def place_for(address: str, url: str, api: str) -> str:
         ("https://git.x.org:8443/o/r", "https://git.x.org/api/v3", "github", "https://git.x.org/o/r.git"),
         ("https://git.x.org/in/o/r", "https://git.x.org/in/api/v1", "forgejo", "https://git.x.org/in/o/r.git"),
         ("http://127.0.0.1:3001/o/r", "http://localhost:3000", "forgejo", "http://localhost:3000/o/r.git"),
+        ("http://127.0.0.1:3000/git/o/r.git", "http://127.0.0.1:3000", "github", "http://127.0.0.1:3000/git/o/r.git"),
+        ("https://github.com/o/r", "http://127.0.0.1:3000", "github", "http://127.0.0.1:3000/o/r.git"),
         ("http://forge/o/r", "https://forge.x.org", "forgejo", "https://forge.x.org/o/r.git"),
         ("https://10.0.0.5/o/r", "https://forge.x.org", "forgejo", "https://forge.x.org/o/r.git"),
     ]
@@ -163,7 +165,6 @@ def test_a_remote_on_the_server_of_the_forge_is_used(row: tuple[str, str, str, s
             "the remote is at gitlab.com, and 'forge.url' names",
         ),
         ("https://github.com/o/r", "https://codeberg.org", "forgejo", "names codeberg.org: they must be the same"),
-        ("https://github.com/o/r", "http://127.0.0.1:3000", "github", "names 127.0.0.1: they must be the same"),
         ("https://github.com.evil.org/o/r", "https://github.com", "github", "they must be the same server"),
         ("https://github.com/o/r/tree/main", "", "github", "it must be https://github.com/OWNER/NAME"),
         ("https://u:hunter2@git.x.org/o/r/pulls/x", "https://git.x.org", "forgejo", "https://git.x.org/OWNER/NAME"),

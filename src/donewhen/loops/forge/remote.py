@@ -106,10 +106,14 @@ def forge_place(remote: Remote, url: str, token_env: str, api: str) -> ForgePlac
     else:
         web = given.removesuffix(ENTERPRISE_PATH)
         api_url = web + ENTERPRISE_PATH
-    _require_same_server(remote, web)
+    git_path = urlsplit(web).path
+    if not _is_this_machine(urlsplit(web).hostname or ""):
+        _require_same_server(remote, web)
+    elif _is_this_machine(remote.host):
+        git_path = remote.web_path or git_path
     return ForgePlace(
         api_url=api_url,
-        git_url=f"{web}/{remote.owner}/{remote.name}.git",
+        git_url=f"{scheme}://{urlsplit(web).netloc}{git_path}/{remote.owner}/{remote.name}.git",
         owner=remote.owner,
         name=remote.name,
         is_forgejo=is_forgejo,
