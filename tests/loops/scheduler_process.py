@@ -40,9 +40,10 @@ class SchedulerProcess:
         """Return the first line with these words that is printed from now on, at a time when `also` holds."""
         return wait_for(self.lines, words, also)
 
-    def stop(self) -> int:
-        """End it as a person or systemd does. Return its exit code."""
-        self.process.send_signal(signal.SIGTERM)
+    def stop(self, *signals: signal.Signals) -> int:
+        """End it as systemd does, or by these signals. Return its exit code."""
+        for one in signals or (signal.SIGTERM,):
+            self.process.send_signal(one)
         return self.process.wait(SECONDS)
 
     def kill(self) -> None:

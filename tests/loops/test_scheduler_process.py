@@ -1,16 +1,20 @@
 """`donewhen loop start` as a real process that is stopped, killed, doubled and paused while rounds run."""
 
+import os
+import queue
+import signal
 from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from loop_scene import LoopScene, loop, opinion
-from scheduler_process import SchedulerProcess, rows, state
+from loop_scene import LoopScene, loop, on_wire, opinion
+from scheduler_process import SECONDS, SchedulerProcess, rows, state
 
 from donewhen.loops.run_scheduler import utc_now
 from donewhen.session.log.open_archive import any_archive
 from program import PROGRAM
+from wire_server import Decides, Received, Silent, serving
 
 SLOW = [{"text": "Nothing is wrong.", "delay": 3600}]
 QUICK = [{"text": "Nothing is wrong."}]
@@ -90,3 +94,25 @@ def test_a_scheduled_round_that_cannot_start_has_failed_and_its_report_is_delive
     scheduler.wait_for("failed: loop 'watcher': 'checks' names 'missing'")
     assert scheduler.stop() == 0
     assert (scene.root / "reports.txt").read_text().startswith("[report] loop watcher (failed)\n")
+
+
+def test_ctrl_c_while_an_interrupted_round_ends_starts_no_other_round(tmp_path: Path, stack: ExitStack) -> None:
+    scene, asked = LoopScene.made(tmp_path, loop("watcher", **KEYS)), queue.Queue[str]()
+
+    def silent(request: Received) -> Silent:
+        asked.put(request.path)
+        return Silent()
+
+    on_wire(scene, stack.enter_context(serving(Decides(silent), again=True)))
+    command, env = [PROGRAM, "loop", "run", "watcher"], {**os.environ, **scene.env}
+    killed = SchedulerProcess(scene.root, stack, command, env)
+    asked.get(timeout=SECONDS)
+    killed.kill()
+    again = SchedulerProcess(scene.root, stack, command, env)
+    session = again.wait_for("was interrupted; it ends first").split()[2]
+    asked.get(timeout=SECONDS)
+    assert again.stop(signal.SIGINT) == 130
+    assert [(row.session, row.outcome) for row in rows(scene.root, "watcher")] == [(session, "failed")]
+    assert state(scene.root, "watcher").failures == 0
+    with any_archive() as archive:
+        assert [row.id for row in archive.sessions()] == [session]

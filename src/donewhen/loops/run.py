@@ -13,7 +13,7 @@ from pathlib import Path
 
 from donewhen.engines.spec import EngineKind
 from donewhen.errors import BadInput, DonewhenError, MachineryBroke
-from donewhen.events import RoundFinished
+from donewhen.events import RoundFinished, SessionFinished
 from donewhen.judge.contract import Contract
 from donewhen.loops import gate, limits, report
 from donewhen.loops.actions import ON_BRANCH, ON_FORGE
@@ -118,7 +118,10 @@ async def _run(
         raise BadInput(f"loop '{spec.name}': an interrupted round must end first; run it without --dry-run")
     if not dry_run:
         await _end_overdue(archive, repo, spec.name, watch)
-    given, claim = claim, claim or await _claim(loop, store, archive, watch)
+    given, claimed = claim, claim or await _claim(loop, store, archive, watch)
+    if isinstance(claimed, RoundResult):
+        return claimed
+    claim = claimed
     # Not earlier: an interrupted round that ends first uses some of it.
     allowed = limits.allowance(spec.budget, *rounds.spent(spec.name))
     start_record = StartRecord(
@@ -202,15 +205,14 @@ async def continue_round(loop: StatedLoop, claim: Claim, watch: SessionWatcher) 
     with contextlib.closing(archive_of(local_settings(), watch.say)) as archive:
         if not _has_begun(archive, claim):
             return await run_round(loop, watch, claim)
-        if not is_waiting(archive, claim.session):
-            await _resume_interrupted(claim, watch)
+        is_cancelled = not is_waiting(archive, claim.session) and await _resume_interrupted(archive, claim, watch)
         finished = _finished(archive, claim.session, claim.loop)
         _remember(archive, claim.session, finished)
     delivery = Delivery(top=loop.top, session=claim.session, say=watch.say, is_repeated=claim.is_resumed)
     printed = await _deliver(loop.spec, finished, delivery)
     with open_store(local_settings(), watch.say) as store:
         store.finish(claim, round_end(finished), _now())
-    return RoundResult(claim.session, finished, printed=printed)
+    return RoundResult(claim.session, finished, is_cancelled, printed)
 
 
 async def end_after(loop: StatedLoop, claim: Claim, watch: SessionWatcher, problem: str) -> tuple[RoundFinished, str]:
@@ -239,14 +241,24 @@ def _has_begun(archive: Archive, claim: Claim) -> bool:
     return False
 
 
-async def _resume_interrupted(claim: Claim, watch: SessionWatcher) -> None:
-    """Resume the session of a claim. One that cannot be resumed has ended: it was discarded, or its log is damaged."""
+async def _resume_interrupted(archive: Archive, claim: Claim, watch: SessionWatcher) -> bool:
+    """Resume the session of a claim. Return True if a person stopped it now, and not before it was interrupted.
+
+    One that cannot be resumed has ended: it was discarded, or its log is damaged.
+    """
+    ends = _count_of_ends(archive, claim.session)
     try:
-        await resume(claim.session, watch)
+        result = await resume(claim.session, watch)
     except Owned:
         raise
     except BadInput as error:
         watch.say(f"note: {error}")
+        return False
+    return result.outcome is Outcome.CANCELLED and _count_of_ends(archive, claim.session) > ends
+
+
+def _count_of_ends(archive: Archive, session: str) -> int:
+    return sum(1 for _ in archive.records(session, kinds=(SessionFinished.type(),)))
 
 
 def is_waiting(archive: Archive, session: str) -> bool:
@@ -316,8 +328,11 @@ def _repo_of(start_record: StartRecord) -> str:
     return repo_key(Path(start_record.repo))
 
 
-async def _claim(loop: StatedLoop, store: LoopStore, archive: Archive, watch: SessionWatcher) -> Claim:
-    """Claim a round that a person asks for, after an interrupted one has ended. Raise BadInput if one is running."""
+async def _claim(loop: StatedLoop, store: LoopStore, archive: Archive, watch: SessionWatcher) -> Claim | RoundResult:
+    """Claim a round that a person asks for, after an interrupted one has ended. Raise BadInput if one is running.
+
+    If the person stops the interrupted one, return its end: then nothing else is to be run.
+    """
     session, repo, name = new_id(), repo_key(loop.top), loop.spec.name
     for round in (one for one in store.interrupted(repo) if one.loop == name):
         if (before := store.take_over(round)) is None:
@@ -327,6 +342,8 @@ async def _claim(loop: StatedLoop, store: LoopStore, archive: Archive, watch: Se
         watch.say(f"note: round {round.session} of this loop was interrupted; it ends first")
         with _released_unless_ended(store, before):
             ended = await continue_round(loop, before, watch)
+        if ended.is_cancelled:
+            return ended
         for line in ended.printed.splitlines():
             watch.say(line)
     claim = store.claim(repo, name, f"{MANUAL}:{session}", session, MANUAL, _now(), _now())
