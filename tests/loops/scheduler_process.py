@@ -20,14 +20,19 @@ SECONDS = 60.0
 
 class SchedulerProcess:
     def __init__(
-        self, root: Path, stack: ExitStack, command: Sequence[str | Path] = (), env: Mapping[str, str] | None = None
+        self,
+        root: Path,
+        stack: ExitStack,
+        command: Sequence[str | Path] = (),
+        env: Mapping[str, str] | None = None,
+        out: Path | None = None,
     ) -> None:
         self.process = subprocess.Popen(
             command or [PROGRAM, "loop", "start"],
             cwd=root,
             env={**os.environ} if env is None else env,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if out is None else stack.enter_context(out.open("w")),
             stderr=subprocess.PIPE,
             text=True,
         )

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.loops.due import key_at
+from donewhen.loops.due_words import time_words
 from donewhen.loops.loop_records import Occurrence, RoundEnd
 from donewhen.loops.loop_store import LoopStore
-from donewhen.loops.scheduler import RepoLoops, Scheduler, Start, Tick
+from donewhen.loops.scheduler import INVALID, RepoLoops, Scheduler, Start, Tick
 from donewhen.loops.spec import spec_of
 from donewhen.loops.spec_files import StatedLoop
 from donewhen.loops.triggers import Watch
@@ -21,9 +22,14 @@ def moment(text: str) -> datetime.datetime:
     return datetime.datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def stated(name: str = "sweeper", is_trusted: bool = True, **keys: Any) -> StatedLoop:
+def local(text: str) -> str:
+    """Return a moment in the words of a line that is printed on the day of these scenes."""
+    return time_words(moment(text), moment("2026-11-18T09:00:00"))
+
+
+def stated(name: str = "sweeper", is_accepted: bool = True, **keys: Any) -> StatedLoop:
     entry = {"name": name, "intent": "keep it green", "timezone": "UTC", "schedule": "every 10m", **keys}
-    return StatedLoop(spec_of(entry, ""), Path(f"/repo/.donewhen/loops/{name}.toml"), (), is_trusted, TOP, entry)
+    return StatedLoop(spec_of(entry, ""), Path(f"/repo/.donewhen/loops/{name}.toml"), (), is_accepted, TOP, entry)
 
 
 class Scene:
@@ -31,6 +37,7 @@ class Scene:
         self.store = store
         self.loops = loops
         self.errors: tuple[str, ...] = ()
+        self.why = INVALID
         self.top = top
         self.said: list[str] = []
         numbers = itertools.count(1)
@@ -39,7 +46,13 @@ class Scene:
         )
 
     def state_of_files(self) -> RepoLoops:
-        return RepoLoops(top=self.top, loops=self.loops, errors=self.errors)
+        return RepoLoops(top=self.top, loops=self.loops, errors=self.errors, why=self.why)
+
+    def state(self, *loops: StatedLoop) -> None:
+        """Replace loops of these names, or the last loop if none is given."""
+        names = {loop.spec.name for loop in loops}
+        kept = [loop for loop in self.loops if loop.spec.name not in names]
+        self.loops = (*kept, *loops) if loops else self.loops[:-1]
 
     def tick(self, at: str | datetime.datetime, places: int = 10) -> Tick:
         return self.scheduler.tick(moment(at) if isinstance(at, str) else at, places)

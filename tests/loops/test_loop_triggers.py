@@ -13,7 +13,7 @@ from donewhen.errors import BadInput
 from donewhen.event_records import CheckResult
 from donewhen.events import BaselineCompleted, Landed, SessionStarted
 from donewhen.loops.loop_store import LoopStore
-from donewhen.loops.triggers import MOST_BYTES, Watch
+from donewhen.loops.triggers import MOST_BYTES, Sighting, Watch
 from donewhen.storage.archive import Archive
 from loops.scheduler_scene import Scene, moment, stated
 from repositories import git, write
@@ -79,7 +79,7 @@ def test_the_first_look_records_and_a_new_commit_is_one_occurrence(file_store: L
     assert scene.started("2026-11-18T09:01:00") == []
     commit(top, "second")
     newest = commit(top, "third")
-    assert scene.ran("2026-11-18T09:02:00") == [f"commit:{newest}"]
+    assert scene.ran("2026-11-18T09:02:00") == [f"commit:main:{newest}"]
     assert (scene.rows()[0].trigger, scene.rows()[0].due_at) == ("commit:main", moment("2026-11-18T09:02:00"))
     assert scene.started("2026-11-18T09:03:00") == []
 
@@ -93,7 +93,59 @@ def test_a_commit_in_packed_references_and_of_another_branch_is_told_apart(file_
     git(top, "switch", "-q", "main")
     newest = commit(top, "here")
     git(top, "pack-refs", "--all")
-    assert scene.started("2026-11-18T09:02:00") == [f"commit:{newest}"]
+    assert scene.started("2026-11-18T09:02:00") == [f"commit:main:{newest}"]
+
+
+def test_a_branch_that_is_put_back_is_another_occurrence_and_to_an_own_landing_it_is_none(
+    file_store: LoopStore, top: Path, archive: Archive
+) -> None:
+    scene = scene_of(file_store, top, "commit:main", archive=archive)
+    (second, own) = (commit(top, text) for text in ("a person's", "the loop's"))
+    lease = archive.create("s1", str(top), "round")
+    lease.write(Landed(branch="main", commit=own))
+    lease.release()
+    git(top, "update-ref", "refs/heads/main", second)
+    assert scene.ran("2026-11-18T09:01:00") == [f"commit:main:{second}"]
+    third = commit(top, "another of a person")
+    assert scene.ran("2026-11-18T09:02:00") == [f"commit:main:{third}"]
+    for minute, key in enumerate([f"{second}#2", f"{third}#2", f"{second}#3"], start=3):
+        git(top, "update-ref", "refs/heads/main", key.partition("#")[0])
+        assert scene.ran(f"2026-11-18T09:{minute:02}:00") == [f"commit:main:{key}"]
+        assert scene.started(f"2026-11-18T09:{minute:02}:30") == []
+    git(top, "update-ref", "refs/heads/main", own)
+    assert scene.started("2026-11-18T09:06:00") == []
+    assert any(line.endswith(f"for the commit {second[:8]} on main") for line in scene.said)
+
+
+def test_two_schedulers_that_see_a_branch_put_back_start_one_round(file_store: LoopStore, top: Path) -> None:
+    scene = scene_of(file_store, top, "commit:main")
+    first = git(top, "rev-parse", "HEAD")
+    second = commit(top, "second")
+    scene.ran("2026-11-18T09:01:00")
+    git(top, "update-ref", "refs/heads/main", first)
+    scene.ran("2026-11-18T09:02:00")
+    git(top, "update-ref", "refs/heads/main", second)
+    look, other = Watch.look, Scene(file_store, *scene.loops, top=top)
+
+    class LateWatch(Watch):
+        """The other scheduler looks and runs its round between two steps of this one."""
+
+        def look(self, trigger: str, top: Path) -> Sighting:
+            found = look(self, trigger, top)
+            assert other.ran("2026-11-18T09:03:00") == [f"commit:main:{second}#2"]
+            return found
+
+    late = Scene(file_store, *scene.loops, top=top, watch=LateWatch())
+    assert late.started("2026-11-18T09:03:01") == []
+    assert list(scene.statuses()) == [f"commit:main:{second}", f"commit:main:{first}", f"commit:main:{second}#2"]
+
+
+def test_a_branch_that_does_not_exist_is_said_once(file_store: LoopStore, top: Path) -> None:
+    scene = scene_of(file_store, top, "commit:mian")
+    scene.tick("2026-11-18T09:01:00")
+    assert [line for line in scene.said if "does not exist" in line] == [
+        "/repo/.donewhen/loops/sweeper.toml: the branch of the trigger commit:mian does not exist"
+    ]
 
 
 def test_a_landing_of_the_loop_itself_is_no_trigger_and_one_of_a_person_is(
@@ -109,7 +161,7 @@ def test_a_landing_of_the_loop_itself_is_no_trigger_and_one_of_a_person_is(
     scene.end(start, moment("2026-11-18T09:02:00"))
     assert scene.started("2026-11-18T09:03:00") == []
     theirs = commit(top, "another of a person")
-    assert scene.started("2026-11-18T09:04:00") == [f"commit:{theirs}"]
+    assert scene.started("2026-11-18T09:04:00") == [f"commit:main:{theirs}"]
 
 
 def test_without_the_archive_the_own_landing_would_start_a_round(file_store: LoopStore, top: Path) -> None:
@@ -118,7 +170,7 @@ def test_without_the_archive_the_own_landing_would_start_a_round(file_store: Loo
     (start,) = scene.tick("2026-11-18T09:01:00").starts
     own = commit(top, "the loop's")
     scene.end(start, moment("2026-11-18T09:02:00"))
-    assert scene.started("2026-11-18T09:03:00") == [f"commit:{own}"]
+    assert scene.started("2026-11-18T09:03:00") == [f"commit:main:{own}"]
 
 
 def test_a_changed_file_is_an_occurrence_and_a_touched_or_removed_one_is_not(file_store: LoopStore, top: Path) -> None:
@@ -144,7 +196,7 @@ def test_a_link_or_a_large_file_is_said_once_and_time_still_counts(file_store: L
         file.truncate(MOST_BYTES + 1)
     scene = scene_of(file_store, top, "file:link", "file:large", "file:../outside", "commit:..")
     scene.tick("2026-11-18T09:01:00")
-    assert len(scene.said) == 4
+    assert len(scene.said) == 5
     for words in ("is a link", "more than 64 MiB", "outside", "does not name a branch"):
         assert any(words in line for line in scene.said), (words, scene.said)
     assert scene.started("2026-11-18T23:00:00") == ["2026-11-18T23:00:00Z"]
@@ -172,7 +224,7 @@ def test_everything_that_is_due_at_one_look_is_one_round(file_store: LoopStore, 
     newest = commit(top, "second")
     assert scene.ran("2026-11-18T23:00:00") == ["2026-11-18T23:00:00Z"]
     rows = {row.key.partition(":")[0]: row for row in scene.rows()}
-    assert (rows["commit"].key, rows["commit"].coalesced_into) == (f"commit:{newest}", "2026-11-18T23:00:00Z")
+    assert (rows["commit"].key, rows["commit"].coalesced_into) == (f"commit:main:{newest}", "2026-11-18T23:00:00Z")
     assert (rows["file"].status.value, rows["file"].coalesced_into) == ("coalesced", "2026-11-18T23:00:00Z")
     assert scene.started("2026-11-18T23:01:00") == []
 
@@ -185,8 +237,8 @@ def test_a_commit_during_a_round_is_skipped_with_a_row_or_waits(file_store: Loop
     third = commit(top, "third")
     assert scene.started("2026-11-18T09:02:00") == []
     scene.end(start, moment("2026-11-18T09:03:00"))
-    assert scene.started("2026-11-18T09:04:00") == ([] if overlap == "skip" else [f"commit:{third}"])
-    assert scene.statuses()[f"commit:{third}"] == ("skipped" if overlap == "skip" else "running")
+    assert scene.started("2026-11-18T09:04:00") == ([] if overlap == "skip" else [f"commit:main:{third}"])
+    assert scene.statuses()[f"commit:main:{third}"] == ("skipped" if overlap == "skip" else "running")
 
 
 def test_a_pause_forgets_what_was_seen_so_that_nothing_is_due_at_its_end(file_store: LoopStore, top: Path) -> None:
@@ -198,7 +250,7 @@ def test_a_pause_forgets_what_was_seen_so_that_nothing_is_due_at_its_end(file_st
     assert scene.started("2026-11-18T09:02:00") == []
     assert scene.started("2026-11-18T09:03:00") == []
     third = commit(top, "third")
-    assert scene.started("2026-11-18T09:04:00") == [f"commit:{third}"]
+    assert scene.started("2026-11-18T09:04:00") == [f"commit:main:{third}"]
 
 
 def test_the_branch_of_a_linked_worktree_is_read_from_the_shared_directory(top: Path) -> None:

@@ -71,14 +71,34 @@ def pending_times(repo: str, spec: LoopSpec, due_at: datetime.datetime, now: dat
     return [Pending(key=key_at(one), due_at=one, since=None if number else since) for number, one in enumerate(times)]
 
 
-def coalesced(pending: Pending, into: str, state: LoopState, now: datetime.datetime) -> Decided:
-    """Return the row of an occurrence that is put together with another one."""
-    status, reason = OccurrenceStatus.COALESCED, f"coalesced into {into}"
-    looked = state.looked_at
-    if pending.trigger == SCHEDULE and looked and looked < pending.due_at and now - looked > LONGEST_PAUSE:
-        status = OccurrenceStatus.MISSED
-        reason = f"nobody looked from {key_at(looked)} to {key_at(now)}; coalesced into {into}"
-    return decided(pending, status, reason, into)
+@frozen
+class Held:
+    """A loop has a due time and could not run."""
+
+    since: datetime.datetime
+    why: str
+
+
+def coalesced(
+    pending: Pending, into: str, state: LoopState, now: datetime.datetime, held: Held | None = None
+) -> Decided:
+    """Return the row of an occurrence that is put together with another one. `held` has lasted until now."""
+    reason = f"coalesced into {into}"
+    why = _why_missed(pending.due_at, state.looked_at, now, held) if pending.trigger == SCHEDULE else ""
+    if why:
+        return decided(pending, OccurrenceStatus.MISSED, f"{why}; {reason}", into)
+    return decided(pending, OccurrenceStatus.COALESCED, reason, into)
+
+
+def _why_missed(
+    due_at: datetime.datetime, looked: datetime.datetime | None, now: datetime.datetime, held: Held | None
+) -> str:
+    if held is not None and due_at >= held.since:
+        return f"{held.why} from {key_at(held.since)} to {key_at(now)}"
+    until = held.since if held is not None else now
+    if looked and looked < due_at and until - looked > LONGEST_PAUSE:
+        return f"nobody looked from {key_at(looked)} to {key_at(until)}"
+    return ""
 
 
 def decided(pending: Pending, status: OccurrenceStatus, reason: str, into: str = "") -> Decided:

@@ -98,6 +98,8 @@ class RoundEnd:
     output_tokens: int = 0
     usd: float | None = None
     """None if the price is unknown."""
+    has_session: bool = True
+    """False if it ended before its session began: then the history names none."""
     is_stopped: bool = False
     """True if a person stopped it. That is no failure after which the loop should wait."""
 

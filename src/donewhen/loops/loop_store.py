@@ -147,17 +147,18 @@ class LoopStore:
 
         self._database.write(change)
 
-    def finish(self, claim: Claim, end: RoundEnd, now: datetime.datetime) -> None:
-        """Write the end of a round. A second call does nothing. Raise ClaimLost if another process has the round.
+    def finish(self, claim: Claim, end: RoundEnd, now: datetime.datetime) -> LoopState:
+        """Write the end of a round, and return the state of the loop after it. A second call writes nothing.
 
-        `failed` makes the loop wait, longer each time, and pauses it in the end; `budget` pauses it at once.
+        Raise ClaimLost if another process has the round. `failed` makes the loop wait, longer each time, and pauses it
+        in the end; `budget` pauses it at once.
         """
 
-        def change(connection: Connection) -> None:
+        def change(connection: Connection) -> LoopState:
             repo, loop = claim.repo, claim.loop
             state = rows.lock_state(connection, repo, loop)
             if not _is_ours(state, claim) and not _is_new(connection, state, claim, now):
-                return
+                return state
             rows.change_row(
                 connection,
                 *(repo, loop, claim.key),
@@ -168,8 +169,9 @@ class LoopStore:
             rows.change_state(connection, repo, loop, running_key="", running_session="", owner="")
             _after(connection, state, end, now)
             rows.evict(connection, repo, loop, now)
+            return rows.lock_state(connection, repo, loop)
 
-        self._database.write(change, sync=True)
+        return self._database.write(change, sync=True)
 
     def change_end(self, repo: str, loop: str, session: str, end: RoundEnd) -> bool:
         """Replace the end of a round that has ended, after a decision. Return False if it has not ended before.
@@ -283,6 +285,7 @@ def _columns(end: RoundEnd) -> dict[str, Value]:
         "input_tokens": end.input_tokens,
         "output_tokens": end.output_tokens,
         "usd_micros": None if end.usd is None else round(end.usd * MICROS),
+        **({} if end.has_session else {"session": ""}),
     }
 
 

@@ -22,7 +22,7 @@ from donewhen.loops.hidden_secrets import round_secrets
 from donewhen.loops.inbox import overdue_rounds
 from donewhen.loops.levels import review
 from donewhen.loops.loop_memory import LoopMemory
-from donewhen.loops.loop_records import MANUAL, Claim, ClaimRefusal, LoopState, repo_key
+from donewhen.loops.loop_records import MANUAL, Claim, ClaimRefusal, LoopState, RoundEnd, repo_key
 from donewhen.loops.loop_store import LoopStore
 from donewhen.loops.open_store import open_store
 from donewhen.loops.report import Delivery
@@ -183,7 +183,7 @@ def _at_its_level(loop: StatedLoop, state: LoopState, workplace: Workplace, watc
 
 async def _review(loop: StatedLoop, workplace: Workplace, archive: Archive, store: LoopStore) -> str:
     """Look at what became of earlier works of a loop. Return a line if the loop was demoted."""
-    checks = {one.name for one in _contract(workplace.settings, loop.spec).checks if one.quarantine is None}
+    checks = {one.name for one in contract_of(workplace.settings, loop.spec).checks if one.quarantine is None}
     watch = Watch(archive)
     return await review(
         loop, workplace, store, lambda commit: watch.newest_statuses(workplace.repo.root, commit, checks)
@@ -215,20 +215,22 @@ async def continue_round(loop: StatedLoop, claim: Claim, watch: SessionWatcher) 
     return RoundResult(claim.session, finished, is_cancelled, printed)
 
 
-async def end_after(loop: StatedLoop, claim: Claim, watch: SessionWatcher, problem: str) -> tuple[RoundFinished, str]:
+async def end_after(loop: StatedLoop, claim: Claim, watch: SessionWatcher, problem: str) -> tuple[RoundEnd, str]:
     """Return how a claimed round ended that could not be run or recorded to its end, and what is to be printed.
 
     If its log says how it ended, that counts. Else it has failed, and the report about that is delivered.
     """
+    has_begun = True
     with contextlib.suppress(DonewhenError), contextlib.closing(archive_of(local_settings(), watch.say)) as archive:
-        if _has_begun(archive, claim) and (ended := _reported_end(archive, claim.session)) is not None:
-            return ended, ""
+        has_begun = _has_begun(archive, claim)
+        if has_begun and (ended := _reported_end(archive, claim.session)) is not None:
+            return round_end(ended), ""
     spec = loop.spec
     finished = RoundFinished(
         loop=spec.name, outcome=RoundOutcome.FAILED.value, intent=spec.intent, level=spec.level.value, reason=problem
     )
     delivery = Delivery(top=loop.top, session=claim.session, say=watch.say, is_repeated=claim.is_resumed)
-    return finished, await _deliver(spec, finished, delivery)
+    return replace(round_end(finished), has_session=has_begun), await _deliver(spec, finished, delivery)
 
 
 def _has_begun(archive: Archive, claim: Claim) -> bool:
@@ -356,7 +358,7 @@ async def _claim(loop: StatedLoop, store: LoopStore, archive: Archive, watch: Se
 
 def _settings(settings: Settings, spec: LoopSpec) -> Settings:
     """Return the settings of the repository with the engine, the model and the contract of a loop."""
-    contract = _contract(settings, spec)
+    contract = contract_of(settings, spec)
     settings = settings.with_checks(contract_file.tables_of(contract), settings.also)
     for table, key, value in (
         ("engine", "use", spec.engine),
@@ -372,7 +374,7 @@ def _settings(settings: Settings, spec: LoopSpec) -> Settings:
     return crew.absolute_model_paths(settings)
 
 
-def _contract(settings: Settings, spec: LoopSpec) -> Contract:
+def contract_of(settings: Settings, spec: LoopSpec) -> Contract:
     """Return the contract of a loop: the checks that it names, and its own. Without either, all checks of the file."""
     stated = contract_file.contract_in(settings)
     known = {check.name: check for check in stated.checks}

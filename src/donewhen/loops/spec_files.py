@@ -21,12 +21,17 @@ class StatedLoop:
     file: Path
     widening: tuple[str, ...]
     """Keys that reach or spend more than the defaults."""
-    is_trusted: bool
-    """True if a person accepted this content of the file, or if nothing in it needs that."""
+    is_accepted: bool
+    """True if a person accepted this content of the file. A scheduler runs no other loop."""
     top: Path
     """The repository."""
     entry: Mapping[str, Any]
     """The table as the file states it."""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Return True if a person may run it: the file was accepted, or nothing in it needs that."""
+        return self.is_accepted or not self.widening
 
     def require_trust(self) -> None:
         if not self.is_trusted:
@@ -51,9 +56,9 @@ def usable_loops(top: Path, trust: TrustBook) -> tuple[tuple[StatedLoop, ...], t
         except BadInput as error:
             errors.append(BadInput(f"{table.file}: {error}"))
             continue
-        is_trusted = not table.widening or trust.holds(table.real, table.written)
+        is_accepted = trust.holds(table.real, table.written)
         widening = tuple(one.key for one in table.widening)
-        found[spec.name] = StatedLoop(spec, table.file, widening, is_trusted, top, table.entry)
+        found[spec.name] = StatedLoop(spec, table.file, widening, is_accepted, top, table.entry)
     return tuple(found[name] for name in sorted(found.keys() - stated_twice)), tuple(errors)
 
 

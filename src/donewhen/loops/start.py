@@ -1,6 +1,7 @@
 """The scheduler of one repository in the foreground: for people without the daemon."""
 
 import contextlib
+import os
 from pathlib import Path
 
 import anyio
@@ -11,7 +12,7 @@ from donewhen.loops.open_store import open_store
 from donewhen.loops.round_store import round_end
 from donewhen.loops.run import RoundResult, continue_round, end_after
 from donewhen.loops.run_scheduler import run_forever
-from donewhen.loops.scheduler import Scheduler, read_repo
+from donewhen.loops.scheduler import RepoLoops, Scheduler, read_repo
 from donewhen.loops.spec_files import StatedLoop
 from donewhen.loops.triggers import Watch
 from donewhen.session.log.open_archive import Say, archive_of, local_settings
@@ -25,24 +26,34 @@ OWNED_SECS = 1.0
 """Seconds between two looks at a session that another process works on."""
 
 
-async def run_scheduler(top: Path, trust: TrustBook, say: Say, places: int) -> None:
-    """Run the loops of a repository, at most `places` at a time, until a signal stops it."""
+async def run_scheduler(top: Path, trust: TrustBook, say: Say, show: Say, places: int) -> bool:
+    """Run the loops of a repository, at most `places` at a time, until a signal stops it. Return True if Ctrl-C did.
+
+    `show` gets the lines of reports that are to be printed.
+    """
     settings = local_settings()
     watch = SessionWatcher(on_record=ignore_record, say=say, handles_signals=False)
 
     async def run(loop: StatedLoop, claim: Claim) -> RoundEnd:
         try:
             result = await _continue(loop, claim, watch)
-            finished, printed = result.finished, result.printed
+            end, printed = round_end(result.finished), result.printed
         except DonewhenError as error:
-            finished, printed = await end_after(loop, claim, watch, str(error))
-        for line in printed.splitlines():
-            say(line)
-        return round_end(finished)
+            end, printed = await end_after(loop, claim, watch, str(error))
+        with contextlib.suppress(OSError):  # nobody reads it any more
+            for line in printed.splitlines():
+                show(line)
+        return end
+
+    def look() -> list[RepoLoops]:
+        with contextlib.suppress(OSError):
+            os.chdir(top)  # it may have been moved, or removed and made again
+        return [read_repo(top, trust)]
 
     with contextlib.closing(archive_of(settings, say)) as archive, open_store(settings, say) as store:
-        scheduler = Scheduler(store, lambda: [read_repo(top, trust)], Watch(archive), new_id, say)
-        await run_forever(scheduler, run, places)
+        scheduler = Scheduler(store, look, Watch(archive), new_id, say)
+        say(f"the loops of {top} run here, at most {places} at a time; Ctrl-C stops")
+        return await run_forever(scheduler, run, places)
 
 
 async def _continue(loop: StatedLoop, claim: Claim, watch: SessionWatcher) -> RoundResult:

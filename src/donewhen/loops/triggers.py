@@ -12,6 +12,7 @@ nothing: as long as no session was started at this commit, there is no verdict.
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping
+from itertools import count
 from pathlib import Path
 
 from donewhen.errors import BadInput
@@ -25,6 +26,7 @@ from donewhen.workspace.git import refs
 from donewhen.workspace.git.repo import common_dir_of, head_of
 
 COMMIT, FILE, CHECK_RED = "commit:", "file:", "check-red:"
+NUMBER = "#"
 MOST_BYTES = 64 << 20
 """Size limit of a file that is compared."""
 MOST_SESSIONS = 50
@@ -43,6 +45,8 @@ class Sighting:
     """The key of the occurrence; empty if there is nothing to do in this state."""
     commit: str = ""
     """The commit that caused it, if it may be one of the loop itself."""
+    may_recur: bool = False
+    """True if a later occurrence may have the same key: then its key gets a number."""
 
 
 class Watch:
@@ -95,12 +99,23 @@ class Watch:
         return found
 
 
+def commit_in(key: str) -> str:
+    """Return the commit in the key of an occurrence that a commit caused."""
+    return key.rpartition(":")[2].partition(NUMBER)[0]
+
+
+def free_key(key: str, taken: Collection[str]) -> str:
+    """Return a key with the first number that makes it a new one, if it needs one."""
+    numbered = (f"{key}{NUMBER}{number}" for number in count(2))
+    return key if key not in taken else next(one for one in numbered if one not in taken)
+
+
 def _tip(top: Path, branch: str) -> Sighting:
     name = f"refs/heads/{branch}".encode("utf-8", "surrogateescape")
     if not refs.is_name(name):
         raise BadInput(f"the trigger {COMMIT}{branch} does not name a branch")
     commit = refs.follow(b"ref: " + name, Root(common_dir_of(top)))
-    return Sighting(commit, f"{COMMIT}{commit}" if commit else "", commit)
+    return Sighting(commit, f"{COMMIT}{branch}:{commit}" if commit else "", commit, may_recur=True)
 
 
 def _file(top: Path, path: str) -> Sighting:

@@ -84,15 +84,15 @@ async def loop_run(name: str, watch: "SessionWatcher", dry_run: bool = False) ->
     return await run_round(overview.loop_at(Path.cwd(), name), watch, dry_run=dry_run)
 
 
-async def loop_start(say: Say, places: int = 2) -> None:
-    """Run the loops of the current repository when they are due, until a signal comes."""
+async def loop_start(say: Say, show: Say, places: int = 2) -> bool:
+    """Run the loops of the current repository when they are due, until a signal comes. Return True if it is Ctrl-C."""
     from donewhen.loops import overview
     from donewhen.loops.start import run_scheduler
     from donewhen.session.settings.trust import TrustBook
     from donewhen.workspace.state_dir import state_root
 
     top = overview.repository(Path.cwd())
-    await run_scheduler(top, TrustBook(state_root(os.environ)), say, places)
+    return await run_scheduler(top, TrustBook(state_root(os.environ)), say, show, places)
 
 
 def loop_pause(name: str, say: Say = silent) -> str:

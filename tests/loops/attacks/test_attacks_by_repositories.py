@@ -55,7 +55,9 @@ def test_nothing_of_a_cloned_repository_runs_before_trust(tmp_path: Path, home: 
         assert answer.code == 3 and "donewhen trust" in answer.one_line
     assert scene("inbox").code == 0
     with started_loops(scene) as process:
-        assert not [line for line in lines_until(process, "second' waits for: donewhen trust") if "started" in line]
+        assert not [
+            line for line in lines_until(process, "loop second: waits for: donewhen trust") if "started" in line
+        ]
         process.terminate()
         assert process.wait() == 0
     assert list(out.iterdir()) == [] and scene("list", "--json").out == ""
@@ -78,7 +80,7 @@ def test_a_file_that_changes_while_the_scheduler_runs_needs_trust_again(tmp_path
         while not (out / "honest").exists():
             lines_until(process, "reported")
         write(scene.root, {OWN: delivering.format("other")})
-        lines_until(process, "'own' waits for: donewhen trust")
+        lines_until(process, "loop own: changed; waits for: donewhen trust")
         for _ in range(2):
             assert not [
                 line for line in lines_until(process, "loop free: round") if "loop own" in line and "started" in line

@@ -1,5 +1,6 @@
 """The verb `donewhen loop`: the loops of this repository, and when they are due."""
 
+import datetime
 import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -182,9 +183,13 @@ def start(places: int) -> int:
 
     import anyio
 
-    say(f"the loops of this repository run here, at most {places} at a time; Ctrl-C stops")
-    anyio.run(partial(methods.loop_start, say, places))
-    return 0
+    def log(line: str) -> None:
+        say(f"{datetime.datetime.now(datetime.UTC).astimezone():%H:%M} {line}")
+
+    def show(line: str) -> None:
+        click.echo(one_line(line))
+
+    return CANCELLED_EXIT if anyio.run(partial(methods.loop_start, log, show, places)) else 0
 
 
 @command.command("pause")
