@@ -48,6 +48,9 @@ def test_the_list_says_when_each_loop_is_due_and_what_it_may_do(root: Path) -> N
     assert headings.split() == ["NAME", "LEVEL", "NEXT", "LAST", "TODAY", "ACTION,", "SCHEDULE"]
     assert sweeper.startswith("ci-sweeper    assisted  not trusted")
     assert sweeper.endswith("branch, every 6 hours; waits for: donewhen trust")
+    assert triage.startswith("daily-triage  report    not trusted")  # a scheduler runs no loop that nobody accepted
+    assert donewhen("trust", cwd=root).code == 0
+    _, _, triage = donewhen("loop", "list", cwd=root).out.splitlines()
     assert " in " in triage and triage.endswith("report, at 09:00 every day")
 
 
@@ -55,7 +58,7 @@ def test_the_list_says_when_each_loop_is_due_and_what_it_may_do(root: Path) -> N
 def test_the_list_fits_the_terminal(root: Path, columns: int) -> None:
     shown = on_a_terminal("loop", "list", cwd=root, COLUMNS=str(columns)).replace("\r", "").splitlines()
     assert max(map(len, shown)) <= columns
-    assert len(shown) == (6 if columns == 80 else 4)
+    assert len(shown) == (5 if columns == 80 else 3)
     assert "    branch, every 6 hours; waits for: donewhen trust" in shown or columns == 140
 
 
@@ -67,7 +70,7 @@ def test_a_program_gets_each_loop_as_json(root: Path) -> None:
         "branch",
         "ask",
     )
-    assert (first["trusted"], first["widening"], second["trusted"]) == (False, ["action"], True)
+    assert (first["trusted"], first["widening"], second["trusted"]) == (False, ["action"], False)
     assert (second["timezone"], second["next_at"][11:16]) == ("UTC", "09:00")
     shown = json.loads(donewhen("loop", "show", "ci-sweeper", "--json", cwd=root).out)
     assert shown["budget"]["turns"] == 12 and len(shown["next"]) == 3 and shown["checks"] == ["tests"]
@@ -161,6 +164,7 @@ def test_the_history_keeps_a_loop_whose_file_was_removed(root: Path) -> None:
 
 def test_a_round_that_no_process_runs_is_shown_as_interrupted(root: Path) -> None:
     with_round(root, "daily-triage")
+    assert donewhen("trust", cwd=root).code == 0
     row = donewhen("loop", "list", cwd=root).out.splitlines()[2]
     assert "  interrupted  " in row and row.endswith("; interrupted: session ab12 goes on at the next start")
     assert donewhen("loop", "pause", "daily-triage", cwd=root).code == 0
@@ -174,6 +178,8 @@ def test_a_round_that_no_process_runs_is_shown_as_interrupted(root: Path) -> Non
 
 def test_the_list_says_when_no_scheduler_looks_at_loops_that_are_due(root: Path) -> None:
     nothing = "no scheduler is running here: donewhen loop start"
+    assert nothing not in donewhen("loop", "list", cwd=root).err.splitlines()  # none would run them
+    assert donewhen("trust", cwd=root).code == 0
     assert nothing in donewhen("loop", "list", cwd=root).err.splitlines()
     with_round(root, "daily-triage", ended=True)
     with closing(LoopStore(state_root(os.environ))) as store:
@@ -183,7 +189,8 @@ def test_the_list_says_when_no_scheduler_looks_at_loops_that_are_due(root: Path)
             said = donewhen("loop", "list", cwd=root).err.splitlines()
             assert [line.startswith(words) for line in said if "scheduler" in line] == ([True] if words else [])
         store.due_times.look(repo_key(root), ["daily-triage"], at - datetime.timedelta(days=1))
-    assert donewhen("loop", "pause", "daily-triage", cwd=root).code == 0
+    for name in ("ci-sweeper", "daily-triage"):
+        assert donewhen("loop", "pause", name, cwd=root).code == 0
     assert "scheduler" not in donewhen("loop", "list", cwd=root).err  # nothing is due that it would look at
 
 

@@ -130,7 +130,7 @@ def _row(loop: StatedLoop, store: LoopStore) -> dict[str, Any]:
         "action": str(spec.action),
         "gate": str(now_in_force.gate),
         "file": str(loop.file),
-        "trusted": loop.is_trusted,
+        "trusted": loop.is_accepted,
         "widening": list(loop.widening),
     }
 

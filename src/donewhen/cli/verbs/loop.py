@@ -280,7 +280,8 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     yield f"  budget     {_budget(known['budget'])}"
     yield f"  file       {known['file']}"
     if not known["trusted"]:
-        yield f"  needs      donewhen trust, because of {', '.join(known['widening'])}"
+        why = f"because of {', '.join(known['widening'])}" if known["widening"] else "before a scheduler runs it"
+        yield f"  needs      donewhen trust, {why}"
 
 
 def _times(moments: list[str]) -> list[str]:
