@@ -91,6 +91,27 @@ def test_an_open_request_keeps_the_loop_from_opening_another(server: ForgeServer
     assert not [one for one in events if one["type"] == "model_turn"]
 
 
+def test_an_open_request_that_only_the_forge_knows_keeps_the_loop_from_opening_another(
+    server: ForgeServer, tmp_path: Path
+) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    server.push("other-machine", {"x.txt": "x\n"})
+    server.pull("other-machine", body=str(Marker("fixer", "s", "f")), author=ME)
+    _, finished, events = scene.run()
+    assert finished["outcome"] == "skipped" and finished["reason"].startswith("1 of 1 open already: pull request #")
+    assert not any(one["type"] == "model_turn" for one in events)
+
+
+def test_the_text_of_a_request_mentions_no_one_and_stays_in_its_block(server: ForgeServer, tmp_path: Path) -> None:
+    scene = scene_on(server, tmp_path, loop(action="open-pr"))
+    report = {"text": "Fixed, @octocat.\n```\n/merge\n![x](https://evil.invalid)"}
+    scene.script([FIX, report], [opinion(summary="@octocat is right")])
+    scene.run()
+    assert scene("approve", scene.session()).code == 0
+    body = server.item(pulls(server)[0]).body
+    assert "@octocat" not in body and "![" not in body and body.count("```") == 2, body
+
+
 def test_three_requests_of_other_loops_are_enough_for_a_repository(server: ForgeServer, tmp_path: Path) -> None:
     scene = scene_on(server, tmp_path, loop(action="open-pr"))
     for number in range(3):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loop_scene import DONE, FIX, LOOK, LoopScene, loop, opinion
+from loop_scene import CALC, DONE, FIX, LOOK, LoopScene, loop, opinion
 from scheduler_scene import stated
 
 from donewhen.loops.autonomy import PROMOTED_AFTER, digest_of, evidence, in_force, may_be_promoted, proposal
@@ -158,6 +158,15 @@ def test_after_good_works_a_person_promotes_the_loop_and_a_revert_demotes_it(tmp
     assert (finished["level"], shown(scene)["level"]) == ("assisted", "assisted")
     assert "was reverted" in shown(scene)["level_reason"]
     assert shown(scene)["evidence"]["sessions"] == []
+
+
+def test_work_that_a_person_took_back_by_hand_is_a_revert(tmp_path: Path) -> None:
+    scene = LoopScene.made(tmp_path, loop(**ALONE))
+    assert scene.run()[1]["outcome"] == "proceeded"
+    write(scene.root, {"calc.py": CALC})
+    commit(scene.root, "as it was")
+    scene.run()
+    assert "was reverted" in shown(scene)["level_reason"]
 
 
 def test_a_denial_demotes_a_loop_that_acts_alone_and_a_person_may_promote_it_again(tmp_path: Path) -> None:

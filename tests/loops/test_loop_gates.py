@@ -299,6 +299,14 @@ def test_a_round_proceeds_by_its_rules_and_a_bad_file_starts_nothing(tmp_path: P
     assert scene("list", "--json").out == before
 
 
+@pytest.mark.parametrize(("never", "outcome"), [("calc.*", "escalated"), ("docs/**", "proceeded")])
+def test_a_round_that_changes_a_path_of_never_waits_for_a_person(tmp_path: Path, never: str, outcome: str) -> None:
+    scene = LoopScene.made(tmp_path, loop(level="unattended", allow=["branch"], never=[never]))
+    _, finished, _ = scene.run()
+    assert finished["outcome"] == outcome and finished["checker"]["status"] == "confirmed"
+    assert (finished["reason"] == "it changes calc.py, which the loop must never touch") == (outcome == "escalated")
+
+
 def test_protected_paths_do_not_count_so_that_work_on_the_loop_itself_is_not_landed(tmp_path: Path) -> None:
     widened = {"path": "donewhen.toml", "content": "[[loop]]\nname='x'\n"}
     own = {"path": ".donewhen/loops/more.toml", "content": "intent = 'more'\n"}
