@@ -404,6 +404,35 @@ def test_without_a_token_nothing_is_started(server: ForgeServer, tmp_path: Path)
     assert scene("list", "--json").out == ""
 
 
+@pytest.mark.parametrize(
+    "keys", [{"action": "open-pr"}, {"level": "report", "inputs": [{"name": "i", "read": "open-issues"}]}]
+)
+def test_a_token_that_agents_would_see_is_refused(server: ForgeServer, tmp_path: Path, keys: dict[str, Any]) -> None:
+    more = '[workspace]\nenv = ["FORGE_TOKEN"]\n'
+    scene = scene_on(server, tmp_path, loop(**keys), loop("local", level="report", action="report"), more=more)
+    answer = scene("loop", "run", "fixer")
+    assert answer.code == 2 and "'workspace.env' names FORGE_TOKEN, which 'forge.token_env' names" in answer.one_line
+    assert scene.run("local")[0] == 0
+
+
+def test_values_of_variables_that_agents_had_are_not_published(server: ForgeServer, tmp_path: Path) -> None:
+    number = server.issue("add() is wrong")
+    secret, keys = "postgres://u:hunter2@h/db", "workspace.env, inputs.env and the token"
+    read = [{"name": "issues", "command": "echo $INPUT_SECRET", "env": ["INPUT_SECRET"]}]
+    loops = (loop(action="open-pr", inputs=read), loop("helper", action="comment", inputs=read))
+    scene = scene_on(server, tmp_path, *loops, more='[workspace]\nenv = ["DB_SECRET"]\n')
+    scene.env |= {"DB_SECRET": secret, "INPUT_SECRET": "input-value-1234"}
+    said = f"{keys}: {secret} input-value-1234 {server.token}"
+    scene.script([FIX, {"text": said}], [LOOK, opinion()])
+    scene.run()
+    assert scene("approve", scene.session()).code == 0
+    scene.script([{"text": f"COMMENT ON #{number}\n{said}"}], [opinion()])
+    scene.run("helper")
+    assert scene("approve", scene.session()).code == 0
+    for text in (server.item(pulls(server)[0]).body, server.item(number).comments[0]["body"]):
+        assert f"{keys}: [DB_SECRET] [INPUT_SECRET] [FORGE_TOKEN]" in text
+
+
 def test_without_a_name_nothing_is_signed_off(server: ForgeServer, tmp_path: Path) -> None:
     signed, plain = loop("signed", action="open-pr", signoff=True), loop("plain", action="open-pr")
     scene = scene_on(server, tmp_path, signed, plain)

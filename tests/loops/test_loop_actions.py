@@ -124,7 +124,8 @@ def test_a_command_that_fails_is_a_failed_round_whose_work_is_kept(tmp_path: Pat
     )
     code, finished, events = scene.run("runner")
     branch = f"donewhen/{scene.session()}"
-    reason = f"command failed: 'echo no way; false' exited with 1; the work is on {branch}"
+    kept = f"the work is on {branch}; try again: donewhen resume {scene.session()}"
+    reason = f"command failed: 'echo no way; false' exited with 1; {kept}"
     assert (code, finished["outcome"], finished["reason"]) == (4, "failed", reason)
     assert f"reason: {reason}" in report.read_text() and branch in scene.branches()
     (printed,) = [one["message"] for one in events if one["type"] == "error"]

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
+from donewhen.errors import DonewhenError
 from donewhen.events import Error
 from donewhen.loops import report
 from donewhen.loops.action import ActionContext, ActionFailed, ActionReceipt

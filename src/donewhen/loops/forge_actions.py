@@ -26,7 +26,9 @@ from donewhen.loops.spec import READ_FROM_FORGE, ActionKind, LoopSpec
 from donewhen.memory.sanitise import hide_secrets
 from donewhen.session.conclude import land as landing
 from donewhen.session.workplace import Workplace
+from donewhen.workspace.files import locked
 from donewhen.workspace.git.landing.commits import DEFAULT_IDENTITY, identity
+from donewhen.workspace.state_dir import private_directory, state_root
 
 MOST_OPEN_IN_REPOSITORY = 3
 """Open pull requests of all loops of a repository."""

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from donewhen.errors import BadInput
 from donewhen.judge import globs
+from donewhen.loops.changed_code import runs_changed_code
 from donewhen.loops.guarded_paths import changes_guarded_path, is_covered
 from donewhen.loops.hidden_secrets import secret_variables, text_without
 from donewhen.loops.spec import ActionKind, LoopGateKind, LoopLevel, LoopSpec

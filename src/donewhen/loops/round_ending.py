@@ -58,6 +58,8 @@ class RoundEnding:
         decision = await decide(facts.spec, proposal, parts.workplace.repo.root, parts.workplace.launcher)
         if decision.proceeds and (why := self.store.why_not_alone(parts.workplace.repo.root, facts.spec)):
             decision = GateOpinion(False, why)
+        if decision.proceeds and (besides := await published_besides(self._context(_intent_of(judged)))):
+            decision = GateOpinion(False, f"a pull request would be opened{besides}")
         if facts.record.dry_run:
             would = await describe(self._context(_intent_of(judged)))
             how = "it would proceed" if decision.proceeds else f"it would wait for a person: {decision.reason}"
