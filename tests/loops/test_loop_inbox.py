@@ -262,13 +262,3 @@ def test_a_question_of_a_live_session_and_of_a_killed_one_is_in_the_inbox(tmp_pa
         assert (item["kind"], item["session"], item["reason"]) == ("question", session, "which one?")
         assert item["commands"] == [f"donewhen answer {session} 'TEXT'"]
     assert scene("answer", session, "the left one").code == 0 and inbox(scene) == []
-
-
-def test_edits_that_a_round_left_out_are_shown_with_its_loop(tmp_path: Path) -> None:
-    keys: dict[str, Any] = {"level": "unattended", "allow": ["branch"]}
-    scene = LoopScene.made(tmp_path, loop(**keys))
-    weaker = {"tool": {"name": "write_file", "input": {"path": "check.sh", "content": "true\n"}}}
-    scene.script([FIX, weaker, DONE])
-    assert scene.run()[0] == 0
-    (item,) = inbox(scene)
-    assert (item["kind"], item["loop"]) == ("left_out", "fixer")

@@ -159,7 +159,7 @@ def test_inputs_of_a_file_that_no_person_accepted_start_nothing(tmp_path: Path) 
     refused = scene("loop", "run", "reader")
     assert (refused.code, "'loop[0].inputs' asks for more" in refused.one_line) == (3, True)
     assert "donewhen trust" in refused.one_line and scene("list", "--json").out == ""
-    assert "needs: donewhen trust" in scene("loop", "list").out
+    assert "waits for: donewhen trust" in scene("loop", "list").out
     assert scene("trust").code == 0
     scene.script([NEWS], [{"text": "no"}] * 2)
     assert scene.run("reader")[0] == 0

@@ -103,7 +103,7 @@ def test_a_scheduled_round_that_cannot_begin_has_failed_names_no_session_and_pau
 ) -> None:
     scene = LoopScene.made(tmp_path, loop("watcher", **KEYS, engine="foreman"))
     scheduler = SchedulerProcess(scene.root, stack)
-    reason = "loop 'watcher': a loop that only reads needs the engine native or external"
+    reason = f"{scene.root}/donewhen.toml: loop 'watcher': a loop that only reads needs the engine native or external"
     line = scheduler.wait_for(f"loop watcher: failed before its session began: {reason}; the next attempt is at ")
     assert re.match(r"\d\d:\d\d loop", line) and re.search(r" at \d\d:\d\d$", line)
     assert (scene.root / "reports.txt").read_text().startswith("[report] loop watcher (failed)\n")

@@ -86,7 +86,7 @@ def _of_sessions(archive: Archive, rows: Iterable[SessionRow], now: datetime.dat
         yield InboxItem(
             kind="left_out",
             session=id,
-            loop=_loop_in(replay_log(archive.records(id, kinds=(NOTE_KIND,)))),
+            loop="",  # a round offers none
             repo=row.repo,
             title=row.title,
             reason="edits were left out; they may be approved",
