@@ -25,6 +25,7 @@ from donewhen.records import frozen
 from donewhen.session.check.engine_sandbox import engine_sandbox
 from donewhen.session.check.judge_tree import TreeToJudge, check_results, judge_tree
 from donewhen.session.conclude.conclude import Conclusion, Ending, baseline_is_green, no_closing_events
+from donewhen.session.log.notes import ClockChanged
 from donewhen.session.log.start_record import StartRecord, is_planned
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.loop.budget import Allowance, Budget
@@ -47,6 +48,9 @@ from donewhen.workspace.trees.maker import Maker
 if TYPE_CHECKING:
     from donewhen.engines.interface import Engine
     from donewhen.session.planned.evaluator import EvaluatorConfig
+
+SHORT_WAIT_SECS = 1.0
+"""A wait before the work that is too short to be taken from the working time."""
 
 
 @frozen(kw_only=True)
@@ -140,6 +144,7 @@ class Session:
         self._crew = crew
         self._loop_round = loop_round
         self._say = watcher.say
+        self._before_work = watcher.before_work
         self._scope = anyio.CancelScope()
         self._ending = self._make_ending()
         self._memory = open_memory(workplace, start_record, log)
@@ -161,12 +166,21 @@ class Session:
         try:
             with self._scope:
                 await anyio.lowlevel.checkpoint()  # a session that was cancelled before its start does nothing
+                await self._wait_for_place()
                 ended = await self._run_catching_errors()
         finally:
             self._memory.close()
         if ended is None:
             ended = await self._ending.finish(Outcome.CANCELLED, STOPPED)
         return ended
+
+    async def _wait_for_place(self) -> None:
+        """Wait until the caller lets the session work. The time does not count as work."""
+        before = anyio.current_time()
+        await self._before_work(self._start_record.session)
+        waited = anyio.current_time() - before
+        if waited > SHORT_WAIT_SECS:
+            self._log.write(note=ClockChanged(secs=-round(waited, 3)).note())
 
     async def _run_catching_errors(self) -> SessionResult:
         try:

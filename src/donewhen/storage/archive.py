@@ -97,6 +97,10 @@ class Archive:
         """Return the sessions, newest first."""
         return rows(self._connection, None if repo is None else storable(repo), limit)
 
+    def token(self) -> object:
+        """Return a cheap value that changes whenever the content may have changed; None if the database has none."""
+        return self._connection.token()
+
     def records(self, session: str, after: int = 0, kinds: Collection[str] | None = None) -> Iterator[Record]:
         """Yield events and notes after a position, page by page."""
         found = pages(self._connection, session, "position", after, kinds)

@@ -39,7 +39,7 @@ class OwnerChanged(SessionNote):
 
 
 class ClockChanged(SessionNote):
-    """A correction of the working time after the clock of the machine was changed."""
+    """A correction of the working time: the clock of the machine was changed, or the session waited for a place."""
 
     KIND = "clock"
     secs: float

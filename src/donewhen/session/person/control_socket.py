@@ -24,7 +24,7 @@ Handler = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 @contextlib.contextmanager
-def _short_address(path: Path) -> Generator[str]:
+def short_address(path: Path) -> Generator[str]:
     """Provide a name of a socket that fits into a socket address, however deep its directory is."""
     directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -46,7 +46,7 @@ async def serve(path: Path, handle: Handler) -> AsyncGenerator[None]:
     async def answer(stream: SocketStream) -> None:
         await _answer(stream, handle)
 
-    with _short_address(path) as address:
+    with short_address(path) as address:
         listener = await anyio.create_unix_listener(address, mode=stat.S_IRUSR | stat.S_IWUSR)
     try:
         async with listener, anyio.create_task_group() as tasks:
@@ -91,7 +91,7 @@ def ask(path: Path, request: Mapping[str, Any], timeout_secs: float) -> Mapping[
     """Return the owner's answer; None if there is no answer in time."""
     with contextlib.suppress(OSError, ValueError), socket.socket(socket.AF_UNIX) as line:
         line.settimeout(timeout_secs)
-        with _short_address(path) as address:
+        with short_address(path) as address:
             line.connect(address)
         line.sendall(json.dumps(dict(request)).encode() + b"\n")
         with line.makefile("rb") as answer:

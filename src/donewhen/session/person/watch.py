@@ -1,6 +1,6 @@
 """Receivers of what happens in a running session, and the person it may ask. The caller provides them."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from donewhen.model.interface import OnText
 from donewhen.records import frozen
@@ -13,6 +13,10 @@ from donewhen.storage.record import Record
 def never(record: Record | None) -> bool:
     del record
     return False
+
+
+async def at_once(session: str) -> None:
+    del session
 
 
 @frozen(kw_only=True)
@@ -30,3 +34,7 @@ class SessionWatcher:
     """False if the caller handles signals itself, because several sessions run in one process."""
     stops: Callable[[Record | None], bool] = never
     """Returns True to cancel the session. It is called at its start and after every event."""
+    before_work: Callable[[str], Awaitable[None]] = at_once
+    """Is awaited with the id of the session when it is stored and can be cancelled, and before it works."""
+    may_be_asked: bool = False
+    """True if a person may answer from elsewhere, although none is at the terminal."""

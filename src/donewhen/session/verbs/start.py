@@ -117,7 +117,7 @@ async def start(options: RunOptions, watch: SessionWatcher) -> SessionResult:
                 contract=contract,
                 settings=held,
                 max_iterations=options.max_iterations or 0,
-                may_ask=not options.yes and (options.ask or watch.person is not None),
+                may_ask=not options.yes and (options.ask or watch.person is not None or watch.may_be_asked),
                 yes=options.yes,
                 wants_plan=options.plan,
                 drafts_contract=drafts,

@@ -1,0 +1,113 @@
+"""What runs in a call process: one method, in the directory and with the variables of the caller.
+
+It reads one line with the call and writes lines: `say` for a person, `began` when a session can be watched and
+cancelled, and at the end `result` or `error`. A session that has begun waits for a place before it works.
+"""
+
+import contextlib
+import inspect
+import json
+import os
+import socket
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from donewhen.errors import BadInput, DonewhenError, MachineryBroke
+from donewhen.server.call_errors import facts_of, kind_of
+from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.method import Method
+
+
+class _Line:
+    """The call process's end of the line to the daemon. A daemon that is gone is not an error."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+        self._reader = line.makefile("rb")
+
+    def read(self) -> Any:
+        """Return the next message; None if the daemon is gone."""
+        with contextlib.suppress(OSError, ValueError):
+            return json.loads(self._reader.readline())
+        return None
+
+    def write(self, **message: Any) -> None:
+        with contextlib.suppress(OSError):
+            self._line.sendall(json.dumps(message).encode() + b"\n")
+
+    async def wait_readable(self) -> None:
+        import anyio
+
+        await anyio.wait_readable(self._line)
+
+
+def run(raw: socket.socket) -> int:
+    """Carry out the call that the daemon sends. Return the exit code of the process."""
+    line = _Line(raw)
+    line.write(pid=os.getpid())
+    request = line.read()
+    if request is None:
+        return 1
+    try:
+        _enter(request["directory"], request["variables"])
+        line.write(result=_result(line, request["method"], request["params"]))
+    except DonewhenError as error:
+        line.write(error=_plain_error(error))
+    except Exception as error:  # noqa: BLE001 - the daemon reports whatever breaks here as an error of this call
+        words = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        line.write(error=_plain_error(MachineryBroke(words)))
+    return 0
+
+
+def _enter(directory: str, variables: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
+    time.tzset()
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        raise BadInput(f"{directory}: {error.strerror}") from error
+
+
+def _result(line: _Line, name: str, params: Mapping[str, Any]) -> Any:
+    from donewhen.server.methods.table import TABLE
+
+    method = TABLE[name]
+    context = _context(line)
+    function = partial(method.function, context) if takes_context(method) else method.function
+    if not inspect.iscoroutinefunction(method.function):
+        return function(**params)
+    import anyio
+
+    return anyio.run(partial(function, **params))
+
+
+def takes_context(method: Method) -> bool:
+    """Return True if the first parameter of a method's function is a CallContext."""
+    return next(iter(inspect.signature(method.function).parameters), "") == "context"
+
+
+def _context(line: _Line) -> CallContext:
+    from donewhen.session.person.watch import SessionWatcher
+
+    def say(text: str) -> None:
+        line.write(say=text)
+
+    async def before_work(session: str) -> None:
+        line.write(began=session)
+        await line.wait_readable()
+        if line.read() is None:
+            os._exit(1)  # the daemon is gone: its successor resumes the session
+
+    watch = SessionWatcher(on_record=_ignore, say=say, before_work=before_work, may_be_asked=True)
+    return CallContext(say=say, watch=watch)
+
+
+def _ignore(record: object) -> None:
+    del record
+
+
+def _plain_error(error: DonewhenError) -> dict[str, Any]:
+    return {"kind": kind_of(error), "message": str(error), "exit_code": error.exit_code, "data": facts_of(error)}

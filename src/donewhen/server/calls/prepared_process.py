@@ -1,0 +1,119 @@
+"""The prepared process: it has loaded what calls need, and forks a call process for each of them.
+
+    prepared = PreparedProcess.fork()        # before the event loop and before any thread
+    line = prepared.begin_call()             # the daemon's end of a socket to a new call process
+
+It has no threads and no event loop, so that a fork of it is safe. It ends when the daemon does; call processes go on.
+"""
+
+import array
+import contextlib
+import gc
+import importlib
+import os
+import signal
+import socket
+import sys
+
+LOADED = (
+    "donewhen.server.methods.table",
+    "donewhen.session.verbs.start",
+    "donewhen.session.verbs.check",
+    "donewhen.session.verbs.finished",
+    "donewhen.session.crew.crew",
+    "donewhen.loops.run",
+    "donewhen.judge.judge",
+    "donewhen.model.open_model",
+    "donewhen.engines.native.loop",
+    "donewhen.workspace.sandbox.sandbox",
+    "anyio._backends._asyncio",
+)
+"""What most calls need."""
+_FORK = b"f"
+
+
+class PreparedProcess:
+    """The daemon's handle of the prepared process."""
+
+    def __init__(self, control: socket.socket, pid: int) -> None:
+        self._control = control
+        self.pid = pid
+
+    @classmethod
+    def fork(cls) -> "PreparedProcess":
+        """Start it. The calling process must have one thread and no event loop."""
+        ours, theirs = socket.socketpair()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            _serve(theirs)
+        theirs.close()
+        return cls(ours, pid)
+
+    def begin_call(self) -> socket.socket:
+        """Fork a call process. Return a socket to it. Raise OSError if the prepared process has ended."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                passed = array.array("i", [theirs.fileno()])
+                self._control.sendmsg([_FORK], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+            except OSError:
+                ours.close()
+                raise
+        return ours
+
+    def close(self) -> None:
+        """End it. The call processes go on."""
+        self._control.close()
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+
+def _serve(control: socket.socket) -> None:
+    """Fork a call process for each request, until the daemon has ended. Does not return."""
+    code = 1
+    try:
+        os.setsid()  # Ctrl-C at the daemon's terminal is the daemon's
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended call processes leave no zombies
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for name in LOADED:
+            importlib.import_module(name)
+        gc.collect()
+        gc.freeze()  # keep the memory of what is loaded shared with all call processes
+        while (line := _next_line(control)) is not None:
+            if os.fork() == 0:
+                control.close()
+                _work(line)
+            line.close()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _next_line(control: socket.socket) -> socket.socket | None:
+    while True:
+        data, ancillary, _, _ = control.recvmsg(1, socket.CMSG_SPACE(4))
+        if not data:
+            return None
+        for level, kind, passed in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                return socket.socket(fileno=array.array("i", passed)[0])
+
+
+def _work(line: socket.socket) -> None:
+    """Carry out one call in the forked process. Does not return."""
+    code = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.setsid()
+        from donewhen.server.calls.call_process import run
+
+        code = run(line)
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)

@@ -1,0 +1,233 @@
+"""The daemon: one process per user and state directory that lets people and programs start, follow and decide.
+
+    code = serve(ServeOptions(...), say)
+
+It takes over what a crash left, runs the loops of the repositories that a person trusts, and stops when it is asked to:
+it waits a moment for what works, then stops it in a way that the next daemon resumes.
+"""
+
+import contextlib
+import datetime
+import fcntl
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable, Generator
+from pathlib import Path
+
+import anyio
+from anyio.abc import SocketStream, TaskGroup
+
+from donewhen.errors import BadInput, DonewhenError
+from donewhen.records import frozen
+from donewhen.server.calls.calls import CallProcesses
+from donewhen.server.calls.prepared_process import PreparedProcess
+from donewhen.server.client import socket_path
+from donewhen.server.daemon_service import DaemonService
+from donewhen.server.feed.feed import Feed
+from donewhen.server.methods.method import Right
+from donewhen.server.service import Caller, Surroundings
+from donewhen.session.log.notes import OwnerChanged
+from donewhen.session.log.open_archive import archive_of, local_settings
+from donewhen.session.log.state import replay_log
+from donewhen.session.verbs.offline import decision_to_carry_out
+from donewhen.storage.archive import Archive
+from donewhen.storage.record import SessionRow
+from donewhen.workspace.state_dir import state_root
+
+RESUMED_DAYS = 1
+"""An interrupted session is resumed at the start only if it worked so recently."""
+MOST_RESTARTS = 3
+"""Processes in a row that may die without a new event before a session is left to a person."""
+DRAIN_SECS = 10.0
+ALL_RIGHTS = frozenset(Right)
+Say = Callable[[str], None]
+
+
+@frozen(kw_only=True)
+class ServeOptions:
+    port: int | None = None
+    """None: a free port; the default is chosen by the command line."""
+    board: bool = True
+    places: int = 4
+    """Sessions that work at the same time."""
+    drain_secs: float = DRAIN_SECS
+
+
+def serve(options: ServeOptions, say: Say) -> int:
+    """Serve until SIGTERM or SIGINT. Return the exit code."""
+    state = state_root(os.environ)
+    with _only_daemon(state):
+        prepared = PreparedProcess.fork()
+        try:
+            return anyio.run(_serve, options, state, prepared, say)
+        finally:
+            prepared.close()
+
+
+@contextlib.contextmanager
+def _only_daemon(state: Path) -> Generator[None]:
+    """Hold the lock of the daemon. Raise BadInput if another one has it."""
+    lock = os.open(socket_path(state).with_name("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(lock, 20, 0).decode("ascii", "replace").strip()
+            raise BadInput(f"a daemon is running already: process {pid or '?'}") from None
+        os.truncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(lock)
+
+
+async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, say: Say) -> int:
+    from donewhen.server.methods.table import TABLE
+    from donewhen.server.parameters import validators
+    from donewhen.server.rpc.unix_socket import listening
+
+    with contextlib.closing(archive_of(local_settings(), say)) as archive:
+        feed = Feed(archive)
+        calls = CallProcesses(prepared, options.places, feed.poke)
+        async with anyio.create_task_group() as tasks, calls.open():
+            service = DaemonService(TABLE, validators(TABLE), calls, feed, archive, say)
+            feed.look()
+            tasks.start_soon(feed.run)
+            path = socket_path(state)
+
+            async def client(stream: SocketStream) -> None:
+                await _serve_socket(service, stream)
+
+            async with listening(path, client, os.geteuid()), _signals() as stop:
+                say(f"the daemon listens on {path}")
+                await _take_over(service, archive, say)
+                await stop.wait()
+                await _drain(calls, stop, options.drain_secs, say)
+            tasks.cancel_scope.cancel()
+    return 0
+
+
+async def _serve_socket(service: DaemonService, stream: SocketStream) -> None:
+    """Serve one client of the unix socket. Its first message may say where it works."""
+    from donewhen.server.methods.table import TABLE
+    from donewhen.server.rpc.bounded_json import JsonRefused
+    from donewhen.server.rpc.connection import RpcConnection
+    from donewhen.server.rpc.dispatch import PARSE_ERROR, error_text
+    from donewhen.server.rpc.unix_socket import lines
+
+    async def send(text: str) -> None:
+        await stream.send(text.encode() + b"\n")
+
+    async with anyio.create_task_group() as tasks:
+        caller = Caller(name="the socket", rights=ALL_RIGHTS)
+        connection = RpcConnection(service, caller, TABLE, send, tasks)
+        try:
+            async with contextlib.aclosing(lines(stream)) as received:
+                async for line in received:
+                    await connection.receive(line)
+        except JsonRefused as error:
+            await send(error_text(PARSE_ERROR, "Parse error", str(error)))
+        tasks.cancel_scope.cancel()
+
+
+class _StopRequest:
+    """The signals that ask the daemon to stop: the first one gently, the second one at once."""
+
+    def __init__(self) -> None:
+        self._received = 0
+        self._changed = anyio.Event()
+
+    @property
+    def is_urgent(self) -> bool:
+        return self._received > 1
+
+    def add(self, received: signal.Signals) -> None:
+        self._received += 2 if received is signal.SIGINT else 1  # Ctrl-C: a person waits
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def wait(self) -> None:
+        while not self._received:
+            await self._changed.wait()
+
+    async def wait_until_urgent(self) -> None:
+        while not self.is_urgent:
+            await self._changed.wait()
+
+
+@contextlib.asynccontextmanager
+async def _signals() -> AsyncGenerator[_StopRequest]:
+    stop = _StopRequest()
+
+    async def receive(task_group: TaskGroup) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            ready.set()
+            async for one in signals:
+                stop.add(one)
+
+    ready = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(receive, tasks)
+        await ready.wait()
+        yield stop
+        tasks.cancel_scope.cancel()
+
+
+async def _take_over(service: DaemonService, archive: Archive, say: Say) -> None:
+    """Resume the sessions that a crash interrupted, and those whose decision was not carried out."""
+    for row in reversed(archive.sessions()):
+        if row.state == "finished" or _is_owned(archive, row.id):
+            continue
+        why_not = _why_not_resumed(archive, row)
+        if why_not:
+            say(f"session {row.id} was interrupted; {why_not}; continue with: donewhen resume {row.id}")
+        elif why_not is not None:
+            continue
+        else:
+            try:
+                await service.resume(row.id, Surroundings(row.repo, dict(os.environ)))
+                say(f"session {row.id} goes on: it was interrupted")
+            except DonewhenError as error:
+                say(f"session {row.id} cannot go on: {error}")
+
+
+def _is_owned(archive: Archive, session: str) -> bool:
+    owner = archive.owner(session)
+    return owner is not None and owner.is_alive()
+
+
+def _why_not_resumed(archive: Archive, row: SessionRow) -> str | None:
+    """Return None for a session to resume; empty for one that only waits or that its loop resumes; else the reason."""
+    state = replay_log(archive.records(row.id))
+    if not state.start_note or state.discarded or state.start_note.get("loop"):
+        return ""
+    if row.state == "waiting" and not decision_to_carry_out(state):
+        return ""
+    last = datetime.datetime.fromisoformat(row.last_at)
+    if datetime.datetime.now(datetime.UTC) - last > datetime.timedelta(days=RESUMED_DAYS):
+        return f"its last event is older than {RESUMED_DAYS} day"
+    restarts = 0
+    for record in archive.records(row.id):
+        restarts = 0 if record.seq is not None else restarts + (record.kind == OwnerChanged.KIND)
+    return f"{restarts} processes in a row died before anything happened" if restarts >= MOST_RESTARTS else None
+
+
+async def _drain(calls: CallProcesses, stop: _StopRequest, secs: float, say: Say) -> None:
+    """Begin nothing new, wait a moment for what works, and stop the rest so that it can be resumed."""
+    calls.refuse_new()
+    if calls.sessions and not stop.is_urgent:
+        say(f"stopping: waiting up to {secs:g} s for {len(calls.sessions)} sessions")
+        with anyio.move_on_after(secs):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_cancel_when_urgent, stop, tasks)
+                await calls.wait_until_idle()
+                tasks.cancel_scope.cancel()
+    left = sorted(calls.sessions)
+    calls.kill_all()
+    going_on = f"; the next daemon goes on with: {', '.join(left)}" if left else ""
+    say(f"stopped{going_on}")
+
+
+async def _cancel_when_urgent(stop: _StopRequest, tasks: TaskGroup) -> None:
+    await stop.wait_until_urgent()
+    tasks.cancel_scope.cancel()

@@ -1,0 +1,116 @@
+"""Carries out the calls of all callers: rights, parameters, and where a method runs.
+
+What only reads runs in a thread of the daemon; what works in a repository runs in a call process.
+"""
+
+import contextlib
+import inspect
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from donewhen.server.call_errors import CallRefused
+from donewhen.server.calls.calls import Call, CallProcesses
+from donewhen.server.feed.feed import Feed
+from donewhen.server.feed.subscriptions import BoardSubscription, SessionSubscription, positions_of
+from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.method import Method, Right
+from donewhen.server.parameters import Checked
+from donewhen.server.service import Caller, Subscription, Surroundings
+from donewhen.storage.archive import Archive
+
+INVALID_PARAMS = -32602
+MOST_READERS = 8
+"""Reading calls at the same time."""
+CONTINUES = ("session.approve", "session.deny", "session.answer", "contract.revise")
+"""Methods after which a session goes on that no process works on."""
+Say = Callable[[str], None]
+
+
+class DaemonService:
+    def __init__(
+        self,
+        table: Mapping[str, Method],
+        checked: Mapping[str, Checked],
+        calls: CallProcesses,
+        feed: Feed,
+        archive: Archive,
+        say: Say,
+    ) -> None:
+        """`checked` has for each method the function that checks its parameters."""
+        self._table = table
+        self._checked = checked
+        self._calls = calls
+        self._feed = feed
+        self._archive = archive
+        self._say = say
+        self._readers = anyio.CapacityLimiter(MOST_READERS)
+        self._own = Surroundings(os.getcwd(), dict(os.environ))
+
+    async def call(self, caller: Caller, method: str, params: Mapping[str, Any]) -> Any:
+        found = self._table[method]
+        self._require_right(caller, found.right, method)
+        given = self._checked[method](params)
+        self._require_session(caller, given.get("id"))
+        surroundings = caller.surroundings or self._own
+        if found.begins:
+            return await self._calls.begin(Call(method, given, surroundings), self._say)
+        if found.in_process:
+            result = await self._calls.call(Call(method, given, surroundings), self._say)
+        else:
+            result = await self._read(found, given)
+        if method in CONTINUES and isinstance(result, Mapping) and not result.get("live"):
+            await self.resume(str(result["id"]), surroundings)
+        self._feed.poke()
+        return result
+
+    async def resume(self, session: str, surroundings: Surroundings | None = None) -> None:
+        """Let a session go on in a call process."""
+        await self._calls.begin(Call("session.resume", {"id": session}, surroundings or self._own), self._say)
+
+    async def _read(self, method: Method, given: Mapping[str, Any]) -> Any:
+        function = partial(method.function, CallContext(say=self._say)) if method.takes_context else method.function
+        if inspect.iscoroutinefunction(method.function):
+            return await function(**given)
+        return await anyio.to_thread.run_sync(partial(function, **given), limiter=self._readers)
+
+    @contextlib.asynccontextmanager
+    async def subscribe(
+        self, caller: Caller, method: str, params: Mapping[str, Any]
+    ) -> AsyncGenerator[Subscription]:
+        self._require_right(caller, Right.OBSERVE, method)
+        self._feed.look()
+        if method == "board.subscribe":
+            _require_only(params, ("from",))
+            if caller.session:
+                raise CallRefused("not_allowed", "this caller may only follow its own session")
+            yield BoardSubscription(self._feed, positions_of(params.get("from")))
+            return
+        _require_only(params, ("id", "from_seq"))
+        id, from_seq = params.get("id"), params.get("from_seq", 1)
+        if not isinstance(id, str) or type(from_seq) is not int:
+            raise CallRefused("invalid_params", "'id' must be a text and 'from_seq' a number", code=INVALID_PARAMS)
+        session = self._archive.find(id)
+        self._require_session(caller, session)
+        yield SessionSubscription(self._feed, session, from_seq)
+
+    def _require_right(self, caller: Caller, right: Right, method: str) -> None:
+        if right not in caller.rights:
+            raise CallRefused("not_allowed", f"{caller.name} may not call {method}: it needs the right {right.value}")
+
+    def _require_session(self, caller: Caller, id: Any) -> None:
+        if caller.session and id != caller.session:
+            raise CallRefused("not_allowed", f"{caller.name} may only use session {caller.session}")
+
+
+def _require_only(params: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for name in params:
+        if name not in known:
+            problem = f"there is no parameter {name[:60]!r}; there are: {', '.join(known)}"
+            raise CallRefused("invalid_params", problem, code=INVALID_PARAMS)
+
+

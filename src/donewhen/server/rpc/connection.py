@@ -1,0 +1,147 @@
+"""One client of the daemon: its messages in, responses and notifications out, over any transport.
+
+Requests of one client are carried out side by side, up to a limit; further messages wait in the transport. A client
+that reads too slowly is cut off: it connects again and goes on at the next number of its subscription.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from donewhen.server.call_errors import CallRefused
+from donewhen.server.rpc.dispatch import RpcDispatcher, error_text
+from donewhen.server.rpc.rate import Rate
+from donewhen.server.service import Caller, Notification, Service, Subscription
+
+MOST_AT_ONCE = 32
+"""Requests of one client that are carried out at the same time."""
+MOST_SUBSCRIPTIONS = 256
+PER_SECOND, BURST = 500.0, 2000.0
+STALL_SECS = 10.0
+"""A client that takes no byte for so long is cut off."""
+TOO_MANY = -32005
+OPENING = {"session.subscribe": "session", "board.subscribe": "board"}
+"""The methods that open a subscription → the first word of its notifications."""
+CLOSING = ("session.unsubscribe", "board.unsubscribe")
+Send = Callable[[str], Awaitable[None]]
+_opened_here: ContextVar["list[_OpenSubscription]"] = ContextVar("opened_here")
+"""The subscriptions that the message opens that is being answered."""
+
+
+class ClientTooSlow(Exception):
+    """The client did not read for too long."""
+
+
+class RpcConnection:
+    """Use it inside a task group that ends with the connection."""
+
+    def __init__(
+        self, service: Service, caller: Caller, methods: Mapping[str, Any], send: Send, tasks: TaskGroup
+    ) -> None:
+        self._service = service
+        self._caller = caller
+        self._send = send
+        self._tasks = tasks
+        self._dispatcher = RpcDispatcher({**methods, **dict.fromkeys((*OPENING, *CLOSING))}, self._handle)
+        self._rate = Rate(PER_SECOND, BURST)
+        self._slots = anyio.Semaphore(MOST_AT_ONCE)
+        self._writing = anyio.Lock()
+        self._open: dict[str, _OpenSubscription] = {}
+        self._count = 0
+
+    async def receive(self, message: str | bytes) -> None:
+        """Take one message. Return as soon as the next one may come."""
+        if not self._rate.take():
+            await self._write(error_text(TOO_MANY, "too many messages", f"at most {PER_SECOND:g} a second"))
+            return
+        await self._slots.acquire()
+        self._tasks.start_soon(self._answer, message)
+
+    async def _answer(self, message: str | bytes) -> None:
+        opened: list[_OpenSubscription] = []
+        _opened_here.set(opened)
+        try:
+            response = await self._dispatcher.dispatch(message)
+        finally:
+            self._slots.release()
+        if response is not None:
+            await self._write(response)
+        for one in opened:  # not earlier: the result of `subscribe` comes before its notifications
+            one.begin.set()
+
+    async def _handle(self, method: str, params: Mapping[str, Any]) -> Any:
+        if method in OPENING:
+            return await self._subscribe(method, params)
+        if method in CLOSING:
+            return self._unsubscribe(params)
+        return await self._service.call(self._caller, method, params)
+
+    async def _subscribe(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        if len(self._open) >= MOST_SUBSCRIPTIONS:
+            raise CallRefused("too_many", f"a connection has at most {MOST_SUBSCRIPTIONS} subscriptions")
+        self._count += 1
+        name = f"s{self._count}"
+        opened = self._open[name] = _OpenSubscription(name, OPENING[method])
+        try:
+            start: Mapping[str, Any] = await self._tasks.start(self._forward, opened, method, params)
+        except BaseException:
+            self._open.pop(name, None)
+            raise
+        _opened_here.get().append(opened)
+        return {"subscription": name, **start}
+
+    def _unsubscribe(self, params: Mapping[str, Any]) -> bool:
+        opened = self._open.pop(str(params.get("subscription", "")), None)
+        if opened is None:
+            raise CallRefused("bad_input", "there is no such subscription on this connection")
+        opened.scope.cancel()
+        return True
+
+    async def _forward(
+        self,
+        opened: "_OpenSubscription",
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        task_status: anyio.abc.TaskStatus[Mapping[str, Any]],
+    ) -> None:
+        with opened.scope:
+            async with self._service.subscribe(self._caller, method, params) as subscription:
+                task_status.started(subscription.start)
+                await opened.begin.wait()
+                await self._forward_all(opened, subscription)
+        self._open.pop(opened.name, None)
+
+    async def _forward_all(self, opened: "_OpenSubscription", subscription: Subscription) -> None:
+        async for one in subscription:
+            await self._write(opened.message(one))
+
+    async def _write(self, text: str) -> None:
+        async with self._writing:
+            with anyio.move_on_after(STALL_SECS) as scope:
+                await self._send(text)
+        if scope.cancelled_caught:
+            raise ClientTooSlow
+
+
+class _OpenSubscription:
+    def __init__(self, name: str, subject: str) -> None:
+        self.name = name
+        self.scope = anyio.CancelScope()
+        self.begin = anyio.Event()
+        self._subject = subject
+
+    def message(self, one: Notification) -> str:
+        head = f'{{"jsonrpc":"2.0","method":"{self._subject}.{one.kind}","params":{{"subscription":"{self.name}",'
+        if one.kind == "event":
+            return f'{head}"event":{one.text}}}}}'
+        return f"{head}{one.text[1:]}}}"
+
+
+def refusal(kind: str, message: str) -> str:
+    """Return a notification that says why the daemon closes a connection."""
+    return json.dumps({"jsonrpc": "2.0", "method": "closing", "params": {"kind": kind, "message": message}})

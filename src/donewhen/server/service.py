@@ -1,0 +1,63 @@
+"""The seam between the daemon and everything that talks to it: one call, one subscription, and who is asking.
+
+Sockets, the web, MCP, ACP and the Python API use a `Service` and nothing else of the daemon.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from donewhen.records import frozen
+from donewhen.server.methods.method import Right
+
+
+@frozen
+class Surroundings:
+    """The directory and the environment variables in which a call works: those of the program that made it."""
+
+    directory: str
+    variables: Mapping[str, str]
+
+
+@frozen(kw_only=True)
+class Caller:
+    """Who makes a call, and what it may do."""
+
+    name: str
+    """A name for the log: `socket`, `web`, `mcp:NAME`."""
+    rights: frozenset[Right]
+    session: str = ""
+    """The only session that the caller may see; empty for all."""
+    surroundings: Surroundings | None = None
+    """None: the daemon's own."""
+
+
+@frozen
+class Notification:
+    """One message of a subscription."""
+
+    kind: str
+    """`event` or `status`."""
+    text: str
+    """The event or the status as JSON."""
+
+
+class Subscription(Protocol):
+    """What `subscribe` provides: `start` is the result of the call, and iteration yields what follows."""
+
+    @property
+    def start(self) -> Mapping[str, Any]: ...
+
+    def __aiter__(self) -> AsyncIterator[Notification]: ...
+
+
+class Service(Protocol):
+    async def call(self, caller: Caller, method: str, params: Mapping[str, Any]) -> Any:
+        """Carry out one call and return its result. Raise a DonewhenError if it is refused or fails."""
+        ...
+
+    def subscribe(
+        self, caller: Caller, method: str, params: Mapping[str, Any]
+    ) -> AbstractAsyncContextManager[Subscription]:
+        """Open `session.subscribe` or `board.subscribe`: what was, then what happens, until the block ends."""
+        ...
