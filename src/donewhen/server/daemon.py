@@ -23,12 +23,11 @@ from donewhen.server.calls.calls import CallProcesses
 from donewhen.server.calls.prepared_process import PreparedProcess
 from donewhen.server.client import socket_path
 from donewhen.server.daemon_service import DaemonService
-from donewhen.server.feed.feed import Feed
+from donewhen.server.local_service import open_service
 from donewhen.server.loops_of_user import run_loops_of_user
 from donewhen.server.methods.method import Right
 from donewhen.server.service import Caller, Surroundings
 from donewhen.session.log.notes import OwnerChanged
-from donewhen.session.log.open_archive import archive_of, local_settings
 from donewhen.session.log.state import replay_log
 from donewhen.session.settings.trust import TrustBook
 from donewhen.session.verbs.offline import decision_to_carry_out
@@ -84,29 +83,21 @@ def _only_daemon(state: Path) -> Generator[None]:
 
 
 async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, say: Say) -> int:
-    from donewhen.server.methods.table import TABLE
-    from donewhen.server.parameters import validators
     from donewhen.server.rpc.unix_socket import listening
 
-    with contextlib.closing(archive_of(local_settings(), say)) as archive:
-        feed = Feed(archive)
-        calls = CallProcesses(prepared, options.places, feed.poke)
-        async with anyio.create_task_group() as tasks, calls.open():
-            service = DaemonService(TABLE, validators(TABLE), calls, feed, archive, say)
-            feed.look()
-            tasks.start_soon(feed.run)
-            path = socket_path(state)
+    async with open_service(prepared, options.places, say) as core, anyio.create_task_group() as tasks:
+        path = socket_path(state)
 
-            async def client(stream: SocketStream) -> None:
-                await _serve_socket(service, stream)
+        async def client(stream: SocketStream) -> None:
+            await _serve_socket(core.service, stream)
 
-            async with listening(path, client, os.geteuid()), _signals() as stop:
-                say(f"the daemon listens on {path}")
-                await _take_over(service, archive, say)
-                tasks.start_soon(run_loops_of_user, calls, TrustBook(state), say)
-                await stop.wait()
-                await _drain(calls, stop, options.drain_secs, say)
-            tasks.cancel_scope.cancel()
+        async with listening(path, client, os.geteuid()), _signals() as stop:
+            say(f"the daemon listens on {path}")
+            await _take_over(core.service, core.archive, say)
+            tasks.start_soon(run_loops_of_user, core.calls, TrustBook(state), say)
+            await stop.wait()
+            await _drain(core.calls, stop, options.drain_secs, say)
+        tasks.cancel_scope.cancel()
     return 0
 
 

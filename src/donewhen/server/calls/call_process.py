@@ -54,7 +54,7 @@ def run(raw: socket.socket) -> int:
         return 1
     try:
         _enter(request["directory"], request["variables"])
-        line.write(result=_result(line, request["method"], request["params"]))
+        line.write(result=_result(line, request))
     except DonewhenError as error:
         line.write(error=_plain_error(error))
     except Exception as error:  # noqa: BLE001 - the daemon reports whatever breaks here as an error of this call
@@ -73,12 +73,14 @@ def _enter(directory: str, variables: Mapping[str, str]) -> None:
         raise BadInput(f"{directory}: {error.strerror}") from error
 
 
-def _result(line: _Line, name: str, params: Mapping[str, Any]) -> Any:
+def _result(line: _Line, request: Mapping[str, Any]) -> Any:
     from donewhen.server.calls.run_loops import RUN_LOOPS
     from donewhen.server.methods.table import TABLE
 
+    name, params = request["method"], request["params"]
     method = RUN_LOOPS if name == RUN_LOOPS.name else TABLE[name]
-    function = partial(method.function, _context(line)) if method.takes_context else method.function
+    context = _context(line, request["goes_on"])
+    function = partial(method.function, context) if method.takes_context else method.function
     if not inspect.iscoroutinefunction(method.function):
         return function(**params)
     import anyio
@@ -86,14 +88,16 @@ def _result(line: _Line, name: str, params: Mapping[str, Any]) -> Any:
     return anyio.run(partial(function, **params))
 
 
-def _context(line: _Line) -> CallContext:
+def _context(line: _Line, goes_on: bool) -> CallContext:
+    """Return the receivers of a call. A session `goes_on` without the process that began it, or is cancelled."""
     from donewhen.session.person.watch import SessionWatcher
 
     def say(text: str) -> None:
         line.write(say=text)
 
     async def before_work(session: str) -> None:
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, 0)  # from here on it goes on without the daemon
+        if goes_on:
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, 0)
         line.write(began=session)
         await line.wait_readable()
         if line.read() is None:

@@ -37,9 +37,15 @@ class Call:
 
 
 class CallProcesses:
-    def __init__(self, prepared: PreparedProcess, places: int, on_change: Callable[[], None]) -> None:
-        """At most `places` sessions work at the same time. `on_change` is called when a session begins or stops."""
+    def __init__(
+        self, prepared: PreparedProcess, places: int, on_change: Callable[[], None], sessions_go_on: bool = True
+    ) -> None:
+        """At most `places` sessions work at the same time. `on_change` is called when a session begins or stops.
+
+        With `sessions_go_on`, a session that has begun survives the end of this process; otherwise it is cancelled.
+        """
         self._prepared = prepared
+        self.sessions_go_on = sessions_go_on
         self._places = anyio.Semaphore(places)
         self._on_change = on_change
         self._tasks: TaskGroup | None = None
@@ -167,6 +173,7 @@ class _Running:
                 "params": call.params,
                 "directory": call.surroundings.directory,
                 "variables": dict(call.surroundings.variables),
+                "goes_on": self._calls.sessions_go_on,
             }
         )
         async with anyio.create_task_group() as tasks:
