@@ -16,7 +16,9 @@ STUCK: list[Step] = [{**RIGHT[0], "delay": HOURS}, RIGHT[1]]
 def start(client: Client, repo: Path, steps: object = RIGHT, **options: Any) -> str:
     """Start a session with a scripted model and return its id."""
     model = script(repo.parent / f"{repo.name}.json", steps)
-    return str(client.ask("session.start", **{"intent": "say right", "repo": str(repo), "model": model, **options})["id"])
+    return str(
+        client.ask("session.start", **{"intent": "say right", "repo": str(repo), "model": model, **options})["id"]
+    )
 
 
 def rested(client: Client, repo: Path, steps: object = RIGHT, **options: Any) -> tuple[str, list[Message], Message]:

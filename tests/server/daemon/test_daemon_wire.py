@@ -1,6 +1,5 @@
 """What a client of the unix socket may send wrong, and what many clients do to each other: nothing."""
 
-from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
 
