@@ -11,7 +11,7 @@ cancelled here ends in the daemon as well, because its connection is closed.
 
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +120,10 @@ class _RemoteSubscription:
         self._line = line
         self._name = start.pop("subscription", "")
         self.start: Mapping[str, Any] = start
+
+    async def batches(self) -> AsyncGenerator[Sequence[Notification]]:
+        async for one in self:
+            yield [one]
 
     async def __aiter__(self) -> AsyncIterator[Notification]:
         while True:

@@ -11,7 +11,7 @@ import datetime
 import fcntl
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 
 import anyio
@@ -109,8 +109,8 @@ async def _serve_socket(service: DaemonService, stream: SocketStream) -> None:
     from donewhen.server.rpc.dispatch import PARSE_ERROR, error_text
     from donewhen.server.rpc.unix_socket import lines
 
-    async def send(text: str) -> None:
-        await stream.send(text.encode() + b"\n")
+    async def send(messages: Sequence[str]) -> None:
+        await stream.send("\n".join((*messages, "")).encode())
 
     async with anyio.create_task_group() as tasks:
         caller = Caller(name="the socket", rights=ALL_RIGHTS)
@@ -120,7 +120,7 @@ async def _serve_socket(service: DaemonService, stream: SocketStream) -> None:
                 async for line in received:
                     await connection.receive(line)
         except JsonRefused as error:
-            await send(error_text(PARSE_ERROR, "Parse error", str(error)))
+            await send([error_text(PARSE_ERROR, "Parse error", str(error))])
         tasks.cancel_scope.cancel()
 
 
