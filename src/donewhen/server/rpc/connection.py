@@ -7,6 +7,7 @@ that reads too slowly is cut off: it connects again and goes on at the next numb
 import contextlib
 import json
 import os
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
@@ -14,7 +15,6 @@ from typing import Any, cast
 
 import anyio
 from anyio.abc import TaskGroup
-from anyio.streams.memory import MemoryObjectReceiveStream
 
 from donewhen import __version__
 from donewhen.server.call_errors import CallRefused
@@ -68,6 +68,8 @@ class RpcConnection:
         self._rate = Rate(PER_SECOND, BURST)
         self._slots = anyio.Semaphore(MOST_AT_ONCE)
         self._writing = anyio.Lock()
+        self._notes = deque[str]()
+        self._noted = anyio.Event()
         self._open: dict[str, _OpenSubscription] = {}
         self._count = 0
 
@@ -102,22 +104,22 @@ class RpcConnection:
         return await self._service.call(self._caller, method, params)
 
     def _enter(self, surroundings: Surroundings) -> Mapping[str, Any]:
-        notes, written = anyio.create_memory_object_stream[str](MOST_NOTES)
-
-        def hear(line: str) -> None:
-            with contextlib.suppress(
-                anyio.WouldBlock, anyio.BrokenResourceError
-            ):  # the client is gone or does not read
-                notes.send_nowait(line)
-
-        self._caller = replace(self._caller, surroundings=surroundings, hear=hear)
-        self._tasks.start_soon(self._write_notes, written)
+        self._caller = replace(self._caller, surroundings=surroundings, hear=self._hear)
+        self._tasks.start_soon(self._write_notes)
         return {"version": __version__, "settings": settings_key(surroundings.variables) == settings_key(os.environ)}
 
-    async def _write_notes(self, notes: MemoryObjectReceiveStream[str]) -> None:
-        async with notes:
-            async for line in notes:
-                await self._write(json.dumps({"jsonrpc": "2.0", "method": "connection.note", "params": {"text": line}}))
+    def _hear(self, line: str) -> None:
+        if len(self._notes) < MOST_NOTES:
+            self._notes.append(line)
+            self._noted.set()
+
+    async def _write_notes(self) -> None:
+        while True:
+            await self._noted.wait()
+            self._noted = anyio.Event()
+            while self._notes:
+                params = {"text": self._notes.popleft()}
+                await self._write(json.dumps({"jsonrpc": "2.0", "method": "connection.note", "params": params}))
 
     async def _subscribe(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if len(self._open) >= MOST_SUBSCRIPTIONS:
