@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import anyio
 from anyio.abc import TaskGroup
-from anyio.streams.memory import MemoryObjectReceiveStream
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from donewhen import __version__
 from donewhen.server.call_errors import CallRefused
@@ -110,12 +110,12 @@ class RpcConnection:
                 notes.send_nowait(line)
 
         self._caller = replace(self._caller, surroundings=surroundings, hear=hear)
-        self._tasks.start_soon(self._write_notes, written)
+        self._tasks.start_soon(self._write_notes, written, notes)
         return {"version": __version__, "settings": settings_key(surroundings.variables) == settings_key(os.environ)}
 
-    async def _write_notes(self, notes: MemoryObjectReceiveStream[str]) -> None:
-        async with notes:
-            async for line in notes:
+    async def _write_notes(self, written: MemoryObjectReceiveStream[str], notes: MemoryObjectSendStream[str]) -> None:
+        async with written, notes:  # both ends are closed when the connection ends
+            async for line in written:
                 await self._write(json.dumps({"jsonrpc": "2.0", "method": "connection.note", "params": {"text": line}}))
 
     async def _subscribe(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
