@@ -93,8 +93,8 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
 
         async with listening(path, client, os.geteuid()), _signals() as stop:
             say(f"the daemon listens on {path}")
-            await _take_over(core.service, core.archive, say)
-            tasks.start_soon(run_loops_of_user, core.calls, TrustBook(state), say)
+            await _take_over(core.service, core.store.archive, say)
+            tasks.start_soon(run_loops_of_user, core.calls, TrustBook(state), core.store.url, say)
             await stop.wait()
             await _drain(core.calls, stop, options.drain_secs, say)
         tasks.cancel_scope.cancel()
@@ -153,7 +153,7 @@ class _StopRequest:
 async def _signals() -> AsyncGenerator[_StopRequest]:
     stop = _StopRequest()
 
-    async def receive(task_group: TaskGroup) -> None:
+    async def receive() -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             ready.set()
             async for one in signals:
@@ -161,7 +161,7 @@ async def _signals() -> AsyncGenerator[_StopRequest]:
 
     ready = anyio.Event()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(receive, tasks)
+        tasks.start_soon(receive)
         await ready.wait()
         yield stop
         tasks.cancel_scope.cancel()

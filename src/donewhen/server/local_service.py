@@ -16,11 +16,10 @@ from donewhen.server.async_client import RemoteService
 from donewhen.server.calls.calls import CallProcesses
 from donewhen.server.calls.prepared_process import PreparedProcess
 from donewhen.server.client import connect, socket_path
-from donewhen.server.daemon_service import DaemonService
+from donewhen.server.daemon_service import DaemonService, Store
 from donewhen.server.feed.feed import Feed
 from donewhen.server.service import Service
 from donewhen.session.log.open_archive import archive_of, local_settings
-from donewhen.storage.archive import Archive
 from donewhen.workspace.state_dir import state_root
 
 PLACES = 4
@@ -34,7 +33,7 @@ class Core:
 
     service: DaemonService
     calls: CallProcesses
-    archive: Archive
+    store: Store
 
 
 @contextlib.asynccontextmanager
@@ -48,14 +47,17 @@ async def open_service(
     from donewhen.server.methods.table import TABLE
     from donewhen.server.parameters import validators
 
-    with contextlib.closing(archive_of(local_settings(), say)) as archive:
-        feed = Feed(archive)
-        calls = CallProcesses(prepared, places, feed.poke, sessions_go_on)
+    settings = local_settings()
+    with contextlib.closing(archive_of(settings, say)) as archive:
+        store = Store(archive, settings.text("storage", "url"))
+        calls = CallProcesses(prepared, places, sessions_go_on)
+        feed = Feed(archive, calls.sessions.__contains__)
+        calls.on_change, calls.on_end = feed.poke, feed.has_stopped
         async with anyio.create_task_group() as tasks, calls.open():
-            service = DaemonService(TABLE, validators(TABLE), calls, feed, archive, say)
+            service = DaemonService(TABLE, validators(TABLE), calls, feed, store, say)
             feed.look()
             tasks.start_soon(feed.run)
-            yield Core(service, calls, archive)
+            yield Core(service, calls, store)
             tasks.cancel_scope.cancel()
 
 
