@@ -57,9 +57,9 @@ class Conversations:
     def __init__(self, state: Path) -> None:
         self._place = private_directory(state / "acp")
 
-    def new(self, directory: str, options: Mapping[str, str]) -> Conversation:
+    def new(self, directory: str) -> Conversation:
         """Return a conversation that is not stored yet."""
-        return Conversation(id=f"dw-{secrets.token_hex(12)}", directory=directory, updated_at=_now(), options=options)
+        return Conversation(id=f"dw-{secrets.token_hex(12)}", directory=directory, updated_at=_now())
 
     def store(self, conversation: Conversation) -> Conversation:
         """Store it, and return it as it is stored."""

@@ -77,8 +77,8 @@ def _landed(known: Known) -> Iterator[str]:
 
 def _cost(known: Known) -> str:
     rounds, tokens, usd = known.get("iterations") or 0, known.get("tokens") or 0, known.get("usd")
-    money = "price unknown" if usd is None else f"{usd:.4f} USD"
-    return f"{rounds} {'round' if rounds == 1 else 'rounds'}, {tokens:,} tokens, {money}"
+    price = f", {usd:.4f} USD" if usd is not None else ", price unknown" if tokens else ""
+    return f"{rounds} {'round' if rounds == 1 else 'rounds'}, {tokens:,} tokens{price}"
 
 
 def _optional(known: Known) -> Iterator[str]:

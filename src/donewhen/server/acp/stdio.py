@@ -108,10 +108,11 @@ def private_stdio() -> Generator[tuple[int, int]]:
     """
     read_from, write_to = os.dup(0), os.dup(1)
 
+    held = [read_from, write_to]
+
     def close_in_child() -> None:
-        for descriptor in (read_from, write_to):
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+        while held:  # once: a child of the child may have other files under these numbers
+            os.close(held.pop())
 
     os.register_at_fork(after_in_child=close_in_child)
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -51,9 +51,10 @@ class Updates:
         self._calls: dict[str, str] = {}
         """Calls and checks that have begun, by what names them in the events → their id for the editor."""
 
-    @property
-    def repo(self) -> str:
-        return self._repo
+    def skip(self, line: Mapping[str, Any]) -> None:
+        """Take an event that is not shown."""
+        for _ in self.of(line):
+            pass
 
     def of(self, line: Mapping[str, Any]) -> Iterator[Update]:
         """Yield the updates for an event as it is on the wire."""
