@@ -44,17 +44,17 @@ async def open_service(
 
     With `sessions_go_on`, sessions survive the end of this process; otherwise they are cancelled then.
     """
+    from donewhen.server.methods.subscriptions import SUBSCRIPTIONS
     from donewhen.server.methods.table import TABLE
     from donewhen.server.parameters import validators
 
     settings = local_settings()
     with contextlib.closing(archive_of(settings, say)) as archive:
-        store = Store(archive, settings.text("storage", "url"))
-        calls = CallProcesses(prepared, places, sessions_go_on)
+        store, calls = Store(archive, settings.text("storage", "url")), CallProcesses(prepared, places, sessions_go_on)
         feed = Feed(archive, calls.sessions.__contains__)
         calls.on_change, calls.on_end = feed.poke, feed.has_stopped
         async with anyio.create_task_group() as tasks, calls.open():
-            service = DaemonService(TABLE, validators(TABLE), calls, feed, store, say)
+            service = DaemonService(TABLE, validators({**TABLE, **SUBSCRIPTIONS}), calls, feed, store, say)
             feed.look()
             tasks.start_soon(feed.run)
             yield Core(service, calls, store)

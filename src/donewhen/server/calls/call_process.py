@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from donewhen.errors import BadInput, DonewhenError, MachineryBroke
-from donewhen.server.call_errors import CallRefused, facts_of, kind_of
+from donewhen.server.call_errors import CallRefused
 from donewhen.server.methods.call_context import CallContext
 from donewhen.workspace.process.launcher import kernel
 
@@ -125,4 +125,8 @@ def _ignore(record: object) -> None:
 
 
 def _plain_error(error: DonewhenError) -> dict[str, Any]:
-    return {"kind": kind_of(error), "message": str(error), "exit_code": error.exit_code, "data": facts_of(error)}
+    from donewhen.server.methods.errors import error_data
+
+    data = error_data(error)
+    kind, exit_code = data.pop("kind"), data.pop("exit_code")
+    return {"kind": kind, "message": str(error), "exit_code": exit_code, "data": data}

@@ -385,6 +385,7 @@ class SessionState:
                 )
             case events.GateDecided(id=id) if id == LEFT_OUT_ID:
                 self._left_out().decision = event.decision
+                self.deciders[id] = event.by
             case events.GateDecided():
                 self.gates.setdefault(event.id, Gate(event.id, event.gate)).decision = event.decision
                 self.deciders[event.id] = event.by
