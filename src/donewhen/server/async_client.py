@@ -147,4 +147,4 @@ class _RemoteSubscription:
 
 
 def _closed() -> CallFailed:
-    return CallFailed("machinery", "the daemon closed the connection", 4)
+    return CallFailed("closed", "the daemon closed the connection", 4)

@@ -50,8 +50,8 @@ from donewhen.server.acp.editor import Editor
 from donewhen.server.acp.stdio import StdioTransport, private_stdio
 from donewhen.server.acp.talk import COMMANDS, Talk
 from donewhen.server.acp.transcript import Transcript
-from donewhen.server.call_errors import kind_of
 from donewhen.server.local_service import run_with_service
+from donewhen.server.methods.errors import error_data
 from donewhen.server.methods.method import Right
 from donewhen.server.service import Caller, Service, Surroundings
 from donewhen.workspace.state_dir import state_root
@@ -194,9 +194,9 @@ def _request_errors() -> Generator[None]:
     try:
         yield
     except BadInput as error:
-        raise RequestError(-32602, str(error), {"kind": kind_of(error)}) from error
+        raise RequestError(-32602, str(error), error_data(error)) from error
     except DonewhenError as error:
-        raise RequestError(-32603, str(error), {"kind": kind_of(error)}) from error
+        raise RequestError(-32603, str(error), error_data(error)) from error
 
 
 def _commands() -> AvailableCommandsUpdate:

@@ -53,7 +53,8 @@ class Editor:
         self.has_forms = has_forms
 
     async def show(self, update: Update) -> None:
-        await self._client.session_update(session_id=self._conversation, update=update)
+        with contextlib.suppress(ConnectionError):  # the editor has left, which is noticed elsewhere
+            await self._client.session_update(session_id=self._conversation, update=update)
 
     async def say(self, text: str) -> None:
         await self.show(message(text))
@@ -69,7 +70,7 @@ class Editor:
         await self.show(start_tool_call(call, name, kind="other", status="pending", content=shown))
         asked = ToolCallUpdate(tool_call_id=call, title=name, kind="other", status="pending", content=[*shown])
         decision: Decision = "later"
-        with contextlib.suppress(RequestError, ValidationError):
+        with contextlib.suppress(RequestError, ValidationError, ConnectionError):
             reply = await self._client.request_permission(
                 session_id=self._conversation, tool_call=asked, options=_options(kind)
             )
@@ -88,7 +89,7 @@ class Editor:
         mode = ElicitationFormSessionMode(session_id=self._conversation, requested_schema=schema)
         try:
             reply = await self._client.create_elicitation(message=words(prompt), mode=mode)
-        except (RequestError, ValidationError):
+        except (RequestError, ValidationError, ConnectionError):
             return ""
         content = reply.content if isinstance(reply, AcceptElicitationResponse) else None
         return str((content or {}).get("answer") or "").strip()

@@ -18,7 +18,8 @@ from donewhen.records import frozen
 from donewhen.server.acp.editor import Editor
 from donewhen.server.acp.shown import words
 from donewhen.server.acp.updates import Updates
-from donewhen.server.call_errors import CallFailed, kind_of
+from donewhen.server.call_errors import CallFailed
+from donewhen.server.methods.errors import ErrorKind, error_data
 from donewhen.server.service import Caller, Service
 
 MOST_SILENT_SECS = 10
@@ -184,7 +185,7 @@ class Follower:
             await self._service.call(self._caller, method, params)
         except DonewhenError as error:
             await self._editor.say(words(str(error)))
-            if kind_of(error) != "already_decided":
+            if error_data(error)["kind"] != ErrorKind.ALREADY_DECIDED:
                 self.stop(str(error))
 
     async def _known(self) -> Mapping[str, Any]:
