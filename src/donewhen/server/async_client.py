@@ -101,12 +101,21 @@ class _Line:
             await self._stream.send(text.encode() + b"\n")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise _closed() from error
-        while "method" in (message := await self.read()):
+        while "id" not in (message := await self.read()):
             if self._hear is not None and message["method"] == "connection.note":
                 self._hear(message["params"]["text"])
         return result_of(message)
 
     async def read(self) -> dict[str, Any]:
+        """Return the next message that is no line for a person."""
+        while True:
+            message = await self._message()
+            if message.get("method") != "connection.note":
+                return message
+            if self._hear is not None:
+                self._hear(message["params"]["text"])
+
+    async def _message(self) -> dict[str, Any]:
         searched = 0
         while (end := self._held.find(b"\n", searched)) < 0:
             searched = len(self._held)
@@ -143,4 +152,4 @@ class _RemoteSubscription:
 
 
 def _closed() -> CallFailed:
-    return CallFailed("machinery", "the daemon closed the connection", 4)
+    return CallFailed("closed", "the daemon closed the connection", 4)
