@@ -14,7 +14,7 @@ LONGEST_PROBLEM = 300
 
 def require_fitting(spec: ToolSpec, in_session: bool, given: Mapping[str, Any]) -> None:
     """Raise CallRefused with the first problem in one line."""
-    for error in _validator(spec.name, in_session).iter_errors(dict(given)):
+    for error in _validator(spec.name, in_session).iter_errors({**given}):  # pyright: ignore[reportUnknownMemberType] - a deprecated overload
         where = ".".join(map(str, error.absolute_path))
         problem = " ".join(error.message.split())
         if len(problem) > LONGEST_PROBLEM:  # it repeats what was given

@@ -7,8 +7,8 @@
 
     problem = problem_of(path)                 # empty if nothing was changed, removed or swapped
 
-Each line has the hash of the line before. A small file beside the log has the length of the log and the hash of its last
-line, so that missing lines at the end are found as well. Several processes may write: each append holds a lock.
+Each line has the hash of the line before. A small file beside the log has its length and the hash of its last line, so
+that missing lines at the end are found as well. Several processes may write: each append holds a lock.
 """
 
 import contextlib
@@ -149,10 +149,10 @@ def _problem_of_line(line: bytes, number: int, before: str) -> str:
     if not line.endswith(b"\n"):
         return "it is not complete"
     try:
-        entry = json.loads(line)
-    except ValueError:
+        entry: dict[str, Any] = json.loads(line)
+    except (ValueError, RecursionError):
         return "it is not JSON"
-    if not isinstance(entry, dict) or json.dumps(entry, separators=(",", ":")).encode() + b"\n" != line:
+    if not line.startswith(b"{") or json.dumps(entry, separators=(",", ":")).encode() + b"\n" != line:
         return "it was not written by donewhen"
     if entry.get("n") != number:
         return f"its number is {entry.get('n')}"

@@ -1,7 +1,7 @@
 """The programs that may use MCP: each has a token of its own, a list of tools, and perhaps one session as its limit.
 
-Of a token only its hash is kept. The token itself is in a file that the user names, or in the configuration of an agent.
-A file for each client is in the state directory of the daemon, for its owner alone.
+Of a token only its hash is kept. The token itself is in a file that the user names, or in the configuration of an
+agent. A file for each client is in the state directory of the daemon, for its owner alone.
 """
 
 import contextlib

@@ -46,7 +46,7 @@ _LIMITS = {
 class GovernedTools:
     def __init__(self, service: Service, tasks: TaskGroup, audit: AuditLog) -> None:
         """Verdicts are made in `tasks`."""
-        self._calls = ToolCalls(service, VerifyJobs(service, tasks))
+        self._calls = ToolCalls(service, VerifyJobs(tasks))
         self._audit = audit
         self._rates: OrderedDict[tuple[str, str], Rate] = OrderedDict()
 
@@ -56,9 +56,9 @@ class GovernedTools:
 
     async def call(self, client: McpClient, tool: str, given: Mapping[str, Any]) -> Any:
         self._require_rate(client, "")
+        call, outcome, detail = "", "cancelled", ""
         with anyio.CancelScope(shield=True):  # an intent that is recorded gets an outcome
             call = await self._begin(client, tool, given)
-        outcome, detail = "cancelled", ""
         try:
             self._require_allowed(client, tool, given)
             result = bounded(await self._calls.call(client.caller, tool, given))

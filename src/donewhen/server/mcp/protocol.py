@@ -6,11 +6,11 @@ load the SDK.
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import mcp_types as types
-from mcp.server.caching import CacheHint
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
@@ -28,6 +28,7 @@ INSTRUCTIONS = (
 )
 LIST_MS = 60_000
 """How long a client may keep the list of tools."""
+LISTS: tuple[CacheableMethod, ...] = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 Context = ServerRequestContext[Any, Any]
 ClientOf = Callable[[Context], McpClient]
 
@@ -50,12 +51,32 @@ def server(tools: GovernedTools, client_of: ClientOf) -> Server[Any]:
         except DonewhenError as error:
             return _problem(error)
 
+    async def list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        del context, params
+        return types.ListPromptsResult(prompts=[])
+
+    async def list_resources(
+        context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        del context, params
+        return types.ListResourcesResult(resources=[])
+
+    async def list_templates(
+        context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        del context, params
+        return types.ListResourceTemplatesResult(resource_templates=[])
+
+    kept: dict[CacheableMethod, CacheHint] = dict.fromkeys(LISTS, CacheHint(ttl_ms=LIST_MS, scope="private"))
     return Server(
         "donewhen",
         version=__version__,
         title="donewhen",
         instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": CacheHint(ttl_ms=LIST_MS, scope="private")},
+        cache_hints=kept,
+        on_list_prompts=list_prompts,  # there are none of these three, which clients ask for all the same
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
@@ -74,7 +95,7 @@ def _tool(spec: ToolSpec, client: McpClient) -> types.Tool:
 
 
 def _result(found: Any) -> types.CallToolResult:
-    whole = found if isinstance(found, dict) else {"result": found}
+    whole: dict[str, Any] = {**found} if isinstance(found, Mapping) else {"result": found}
     text = json.dumps(whole, ensure_ascii=False)
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=whole)
 

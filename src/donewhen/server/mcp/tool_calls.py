@@ -4,10 +4,12 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from donewhen.server.call_errors import CallRefused
 from donewhen.server.mcp.verify_jobs import VerifyJobs
+from donewhen.server.methods.agent_requests import HELD_OUT
 from donewhen.server.service import Caller, Service
 
 LONGEST_PATCH = 100_000
@@ -43,10 +45,21 @@ class ToolCalls:
         if handle := given.get("handle"):
             return self._jobs.state(caller, handle)
         if session := given.get("session") or caller.session:
-            handle = self._jobs.begin(caller, "session.verify", {"id": session})
+            subject = session
+            work = partial(self._service.call, caller, "session.verify", {"id": session})
         else:
-            handle = self._jobs.begin(caller, "contract.check", _repo(given))
-        return self._jobs.state(caller, handle)
+            subject = given.get("repo", "")
+            work = partial(self._verify_files, caller, _repo(given))
+        return self._jobs.state(caller, self._jobs.begin(caller, subject, work))
+
+    async def _verify_files(self, caller: Caller, where: Arguments) -> Any:
+        """Judge the working tree of a repository. Held-out checks are counted and not described."""
+        contract = await self._service.call(caller, "contract.get", where)
+        judged = await self._service.call(caller, "contract.check", where)
+        shown = {check["name"] for check in contract["checks"]}
+        results = [one if one["name"] in shown else _hidden(one) for one in judged["results"]]
+        facts = {key: judged[key] for key in ("green", "outcome", "tree") if key in judged}
+        return {**facts, "results": results, "not_graded": [edit["path"] for edit in judged.get("edits", ())]}
 
     async def _contract(self, caller: Caller, given: Arguments) -> Any:
         session = given.get("session") or caller.session
@@ -95,7 +108,8 @@ class ToolCalls:
             raise CallRefused("bad_input", "give a `question`, or the `handle` of one that was asked")
         session, prompt = _session(caller, given), given["question"]
         # The same question of the same client has the same id: a call that is repeated asks once.
-        question = f"mcp-{hashlib.sha256(f'{caller.name}\0{prompt}'.encode()).hexdigest()[:16]}"
+        digest = hashlib.sha256(f"{caller.name}\n{prompt}".encode("utf-8", "replace")).hexdigest()
+        question = f"mcp-{digest[:16]}"
         asked = {"id": session, "question": question, "prompt": prompt}
         answered = await self._service.call(caller, "session.ask", asked)
         return {"handle": f"{_QUESTION}{session}:{question}", **answered}
@@ -128,16 +142,22 @@ class ToolCalls:
 
 def without_held_out(known: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is known about a session without the checks that its agent must not see."""
-    checks = (known.get("contract") or {}).get("checks") or []
+    contract: dict[str, Any] = known.get("contract") or {}
+    checks: list[dict[str, Any]] = contract.get("checks") or []
     hidden = {check["name"] for check in checks if check.get("held_out")}
-    contract = {**(known.get("contract") or {}), "checks": [one for one in checks if one["name"] not in hidden]}
-    shown = {**known, "contract": contract}
+    shown: dict[str, Any] = {**known}
+    shown["contract"] = {**contract, "checks": [one for one in checks if one["name"] not in hidden]}
     for key in ("baseline", "results"):
-        shown[key] = [one for one in known.get(key) or [] if one.get("name") not in hidden]
+        entries: list[dict[str, Any]] = known.get(key) or []
+        shown[key] = [one for one in entries if one.get("name") not in hidden]
     if hidden:
         for key in ("rounds", "gate", "optional", "reason", "artifacts"):
             shown.pop(key, None)  # their texts may name such a check
     return shown
+
+
+def _hidden(result: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": HELD_OUT, "status": "pass" if result["status"] == "pass" else "fail"}
 
 
 def _repo(given: Arguments) -> dict[str, Any]:

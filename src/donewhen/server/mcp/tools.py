@@ -49,7 +49,7 @@ _REPO = _text("The repository, as an absolute path; without it, the directory in
 _HANDLE = _text("What an earlier call of this tool returned: ask how far it is.", 130, pattern=HANDLE)
 _CHECKS = {
     "type": "object",
-    "description": "The checks that say when the work is done: a name for each, and a shell command that must exit with 0.",
+    "description": "The checks that say when work is done: for each a name and a shell command that must exit with 0.",
     "minProperties": 1,
     "maxProperties": 50,
     "propertyNames": {"pattern": r"^[A-Za-z0-9_.-]{1,64}$"},
@@ -115,8 +115,8 @@ _ALL = (
         title="Ask the person",
         description=(
             "Ask the person of a session a question that you can neither find out nor decide. Returns a handle at once "
-            "and does not wait: go on with other work, and call the tool with this handle later to get the answer. Only "
-            "one question of a session waits at a time."
+            "and does not wait: go on with other work, and call the tool with this handle later to get the answer. "
+            "Only one question of a session waits at a time."
         ),
         properties={
             "question": _text("The question, complete in itself."),
@@ -154,7 +154,7 @@ _ALL = (
             "Return what is known about one session: state, outcome, results of the checks, and what waits for a "
             "person. Without a session, list the newest ones."
         ),
-        properties={"session": _SESSION, "repo": _REPO, "limit": _number("Sessions in the list; 20 if left out.", 1, 100)},
+        properties={"session": _SESSION, "repo": _REPO, "limit": _number("Sessions in the list, if not 20.", 1, 100)},
         in_session=False,
         reads=True,
     ),

@@ -5,24 +5,25 @@ The work belongs to the server and not to the connection: a client that vanishes
 
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from anyio.abc import TaskGroup
 
 from donewhen.errors import DonewhenError
 from donewhen.server.call_errors import CallRefused, kind_of
-from donewhen.server.service import Caller, Service
+from donewhen.server.service import Caller
 
 MOST_RUNNING = 4
 """Of one client."""
 MOST_KEPT = 200
 """Finished ones whose result can still be asked for, of all clients."""
 RUNNING, DONE, FAILED = "running", "done", "failed"
+Work = Callable[[], Awaitable[Any]]
 
 
 class _Job:
-    def __init__(self, client: str, key: tuple[Any, ...]) -> None:
+    def __init__(self, client: str, key: tuple[str, str]) -> None:
         self.client = client
         self.key = key
         self.state = RUNNING
@@ -30,14 +31,13 @@ class _Job:
 
 
 class VerifyJobs:
-    def __init__(self, service: Service, tasks: TaskGroup) -> None:
-        self._service = service
+    def __init__(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
         self._jobs: OrderedDict[str, _Job] = OrderedDict()
 
-    def begin(self, caller: Caller, method: str, params: Mapping[str, Any]) -> str:
-        """Begin a verdict and return its handle; or the handle of the same one that is still running."""
-        key = (caller.name, method, tuple(sorted(params.items())))
+    def begin(self, caller: Caller, subject: str, work: Work) -> str:
+        """Begin a verdict and return its handle; or the handle of the one on this subject that is still running."""
+        key = (caller.name, subject)
         running = [(handle, job) for handle, job in self._jobs.items() if job.state == RUNNING]
         for handle, job in running:
             if job.key == key:
@@ -47,7 +47,7 @@ class VerifyJobs:
         handle = f"verify-{os.urandom(12).hex()}"
         self._jobs[handle] = _Job(caller.name, key)
         self._forget_oldest()
-        self._tasks.start_soon(self._work, self._jobs[handle], caller, method, dict(params))
+        self._tasks.start_soon(self._work, self._jobs[handle], work)
         return handle
 
     def state(self, caller: Caller, handle: str) -> dict[str, Any]:
@@ -59,9 +59,9 @@ class VerifyJobs:
             return {"handle": handle, "state": RUNNING}
         return {"handle": handle, "state": job.state, "verdict" if job.state == DONE else "problem": job.result}
 
-    async def _work(self, job: _Job, caller: Caller, method: str, params: Mapping[str, Any]) -> None:
+    async def _work(self, job: _Job, work: Work) -> None:
         try:
-            job.result = await self._service.call(caller, method, params)
+            job.result = await work()
             job.state = DONE
         except DonewhenError as error:
             job.result = f"{kind_of(error)}: {error}"

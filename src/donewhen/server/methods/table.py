@@ -7,7 +7,7 @@ follows a session live is a subscription of a connection and no call.
 
 from collections.abc import Mapping
 
-from donewhen.server.methods import inbox, machine, session_decisions, session_work, sessions
+from donewhen.server.methods import agent_requests, inbox, machine, session_decisions, session_work, sessions
 from donewhen.server.methods.method import Method, Right
 
 OBSERVE, SUBMIT, DECIDE = Right.OBSERVE, Right.SUBMIT, Right.DECIDE
@@ -30,6 +30,13 @@ _METHODS = (
     Method("models.list", machine.models_list, OBSERVE, in_process=True),
     Method("agents.list", machine.agents_list, OBSERVE, in_process=True),
     Method("inbox.list", inbox.inbox_list, OBSERVE),
+    Method("session.verify", agent_requests.session_verify, SUBMIT, in_process=True),
+    Method("session.report", agent_requests.session_report, SUBMIT),
+    Method("session.ask", agent_requests.session_ask, SUBMIT),
+    Method("session.question", agent_requests.session_question, OBSERVE),
+    Method("contract.get", agent_requests.contract_get, OBSERVE, in_process=True),
+    Method("memory.record", agent_requests.memory_record, SUBMIT, in_process=True),
+    Method("memory.notes", agent_requests.memory_notes, OBSERVE, in_process=True),
 )
 
 TABLE: Mapping[str, Method] = {method.name: method for method in _METHODS}
