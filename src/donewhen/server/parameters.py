@@ -1,0 +1,7 @@
+from typing import Any
+
+Checked = Any
+
+
+def validators(table):
+    return {name: (lambda params: dict(params)) for name in table}
