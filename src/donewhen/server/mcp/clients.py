@@ -19,7 +19,7 @@ from donewhen.errors import BadInput
 from donewhen.records import frozen
 from donewhen.server.mcp.tools import IN_SESSION, TOOLS
 from donewhen.server.methods.method import Right
-from donewhen.server.service import Caller
+from donewhen.server.service import Caller, Surroundings
 from donewhen.workspace.state_dir import private_directory
 
 PREFIX = "donewhen_mcp_"
@@ -36,9 +36,9 @@ class McpClient:
     session: str = ""
     """The only session that it may use; empty for all."""
 
-    @property
-    def caller(self) -> Caller:
-        return Caller(name=f"mcp:{self.name}", rights=RIGHTS, session=self.session)
+    def caller(self, surroundings: Surroundings | None) -> Caller:
+        name = f"mcp:{self.name}"
+        return Caller(name=name, rights=RIGHTS, session=self.session, surroundings=surroundings)
 
 
 def unlimited(name: str) -> McpClient:
@@ -66,10 +66,15 @@ class McpClients:
         new.replace(path)
         return token
 
-    def remove(self, name: str) -> None:
-        """Forget a client: its token is no longer valid."""
-        if NAME.fullmatch(name):
-            (self._directory / f"{name}.json").unlink(missing_ok=True)
+    def remove(self, name: str) -> bool:
+        """Forget a client: its token is no longer valid. Return False if there is none with this name."""
+        if not NAME.fullmatch(name):
+            return False
+        try:
+            (self._directory / f"{name}.json").unlink()
+        except FileNotFoundError:
+            return False
+        return True
 
     def by_header(self, authorization: str | None) -> McpClient | None:
         """Return the client whose token is in an `Authorization` header."""

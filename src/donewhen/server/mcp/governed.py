@@ -26,7 +26,7 @@ from donewhen.server.mcp.tool_calls import ToolCalls
 from donewhen.server.mcp.tools import TOOLS, ToolSpec
 from donewhen.server.mcp.verify_jobs import VerifyJobs
 from donewhen.server.rpc.rate import Rate
-from donewhen.server.service import Service
+from donewhen.server.service import Service, Surroundings
 
 CALLS_PER_SECOND, CALLS_BURST = 5.0, 60.0
 QUESTIONS_PER_SECOND, QUESTIONS_BURST = 1 / 120, 5.0
@@ -44,8 +44,11 @@ _LIMITS = {
 
 
 class GovernedTools:
-    def __init__(self, service: Service, tasks: TaskGroup, audit: AuditLog) -> None:
-        """Verdicts are made in `tasks`."""
+    def __init__(
+        self, service: Service, tasks: TaskGroup, audit: AuditLog, surroundings: Surroundings | None = None
+    ) -> None:
+        """Verdicts are made in `tasks`. Clients work in `surroundings`, or in those of the daemon."""
+        self._surroundings = surroundings
         self._calls = ToolCalls(service, VerifyJobs(tasks))
         self._audit = audit
         self._rates: OrderedDict[tuple[str, str], Rate] = OrderedDict()
@@ -61,7 +64,7 @@ class GovernedTools:
             call = await self._begin(client, tool, given)
         try:
             self._require_allowed(client, tool, given)
-            result = bounded(await self._calls.call(client.caller, tool, given))
+            result = bounded(await self._calls.call(client.caller(self._surroundings), tool, given))
             outcome = "ok"
             return result
         except CallRefused as error:

@@ -10,13 +10,13 @@ from donewhen.server.mcp.clients import McpClient
 from donewhen.server.mcp.endpoint import audit_path
 from donewhen.server.mcp.governed import GovernedTools
 from donewhen.server.mcp.protocol import server
-from donewhen.server.service import Service
+from donewhen.server.service import Service, Surroundings
 
 
-async def serve_stdio(service: Service, client: McpClient, state: Path) -> None:
+async def serve_stdio(service: Service, client: McpClient, surroundings: Surroundings, state: Path) -> None:
     """Serve one client until it closes stdin."""
     async with anyio.create_task_group() as tasks:
-        tools = GovernedTools(service, tasks, AuditLog(audit_path(state)))
+        tools = GovernedTools(service, tasks, AuditLog(audit_path(state)), surroundings)
         sdk = server(tools, lambda _: client)
         async with stdio_server() as (received, sent):
             await sdk.run(received, sent, sdk.create_initialization_options())
