@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from donewhen.server import methods
+from donewhen.server.methods.call_context import SILENT
+from donewhen.server.methods.sessions import session_list
 from needs import needs
 
 FENCE = re.compile(r"^```(?P<words>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -171,7 +172,7 @@ def lines_of(stream: IO[str] | None) -> Iterator[str]:
 
 
 def newest_session(_: re.Match[str]) -> str:
-    return methods.session_list(limit=1)[0]["id"]
+    return session_list(SILENT, limit=1)[0]["id"]
 
 
 def end_of(process: "subprocess.Popen[str]") -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from donewhen.cli.verbs.agents import table
 from donewhen.engines.external.discover.profile import shipped
-from donewhen.server import methods
+from donewhen.server.methods.table import TABLE
 from program import PROGRAM, Answer, donewhen
 from repositories import repository
 
@@ -93,7 +93,7 @@ def test_agents_json_is_one_object_per_line_as_the_method_returns_it(tmp_path: P
     }
     assert all(keys <= set(one) for one in found.values())
     assert {one["status"] for one in found.values()} <= {"ready", "missing", "not_configured"}
-    assert methods.METHODS["agents.list"]
+    assert TABLE["agents.list"]
 
 
 def test_without_a_key_agents_says_which_variable_would_help(tmp_path: Path, programs: Path) -> None:

@@ -174,7 +174,7 @@ def test_the_closing_lines_go_to_stderr_with_json_output(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for as_json in (True, False):
-        show_ending(SessionResult(ID, Outcome.RED, "8 rounds \x1b[2J"), as_json)
+        show_ending({"id": ID, "outcome": "red", "reason": "8 rounds \x1b[2J", "exit_code": 1}, as_json)
         out, err = capsys.readouterr()
         silent, spoken = (out, err) if as_json else (err, out)
         assert silent == ""

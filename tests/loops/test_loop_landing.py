@@ -75,7 +75,11 @@ def test_red_work_has_no_receipt_and_that_is_what_is_said(tmp_path: Path) -> Non
 
 def recorded(scene: LoopScene, session: str, approved: bool) -> None:
     """Record a decision, and do not carry it out."""
-    code = f"from donewhen.server import methods; methods.session_decide({session!r}, {approved})"
+    verb = f"anyio.run(session_approve, SILENT, {session!r})" if approved else f"session_deny({session!r})"
+    code = (
+        "import anyio; from donewhen.server.methods.call_context import SILENT; "
+        f"from donewhen.server.methods.session_decisions import session_approve, session_deny; {verb}"
+    )
     subprocess.run([sys.executable, "-c", code], cwd=scene.root, check=True)
 
 

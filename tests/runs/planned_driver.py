@@ -12,7 +12,8 @@ from typing import Any
 import anyio
 
 import warm_program
-from donewhen.server import methods
+from donewhen.server.methods.call_context import SILENT
+from donewhen.server.methods.session_decisions import session_answer, session_approve
 from donewhen.session.log.writer import ignore_record
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.settings.run_options import RunOptions
@@ -44,7 +45,7 @@ def lived(repo: Path, model: str, point: int) -> dict[str, Any]:
     died = False
     session = ""
     job = partial(start, options)
-    for verb in (answered, methods.session_approve, None):
+    for verb in (answered, approved, None):
         ran = in_a_process(job, point - len(moments) if point > len(moments) else NEVER)
         moments += ran["moments"]
         session = session_of(intent)
@@ -60,8 +61,12 @@ def lived(repo: Path, model: str, point: int) -> dict[str, Any]:
     return {"session": session, "moments": moments, "killed": died, "point": point}
 
 
-def answered(session: str) -> dict[str, Any]:
-    return methods.session_answer(session, WORDS)
+def answered(session: str) -> None:
+    session_answer(session, WORDS)
+
+
+def approved(session: str) -> None:
+    anyio.run(session_approve, SILENT, session)
 
 
 if __name__ == "__main__":

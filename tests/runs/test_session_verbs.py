@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import postgres
-from donewhen.server import methods
+from donewhen.server.methods.table import TABLE
 from program import PROGRAM
 from repositories import commit, git
 from repositories import write as put
@@ -240,5 +240,5 @@ def test_ten_parallel_sessions_on_one_repository_do_not_affect_each_other(repo: 
 
 
 def test_every_method_of_the_table_can_be_called() -> None:
-    assert {"session.start", "session.discard", "receipt.get", "models.list"} <= methods.METHODS.keys()
-    assert all(callable(function) for function in methods.METHODS.values())
+    assert {"session.start", "session.discard", "receipt.get", "models.list"} <= TABLE.keys()
+    assert all(callable(method.function) for method in TABLE.values())

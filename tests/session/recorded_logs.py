@@ -16,7 +16,7 @@ from donewhen.cli.views.ending import EndingFacts, facts_of, next_commands
 from donewhen.cli.views.event_lines import lines_of
 from donewhen.cli.views.live_rows import rows
 from donewhen.cli.views.live_state import LiveState
-from donewhen.server.methods import plain_state
+from donewhen.server.methods.session_details import plain_state
 from donewhen.session.log import handoff, plan_files
 from donewhen.session.log.state import SessionState, replay_log
 from donewhen.session.outcome import Outcome, SessionResult

@@ -12,7 +12,7 @@ from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract
 from donewhen.session.settings import settings
 from donewhen.session.settings.contract_file import contract_in, warnings, without_held_out
-from donewhen.session.settings.run_options import RunOptions, contract_of
+from donewhen.session.settings.run_options import RunOptions, checks_by_name, contract_of
 
 
 def contract(tmp_path: Path, text: str) -> Contract:
@@ -113,7 +113,7 @@ def test_a_long_name_of_a_variable_or_an_option_is_cut_in_the_line_about_it(tmp_
     held = settings.load(tmp_path, tmp_path, {}, None)
     for words in (LONG, f"{LONG}=true", f"a={LONG}"):
         with pytest.raises(BadInput) as error:
-            contract_of(held, RunOptions(intent="x", checks=(words,)))
+            contract_of(held, RunOptions(intent="x", checks=checks_by_name([words])))
         assert str(error.value).startswith("--check ") and len(str(error.value)) < 300
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from donewhen.server.methods import METHODS
+from donewhen.server.methods.table import TABLE
 from donewhen.session.verbs.memory import memory_import, memory_list, memory_recall
 from memory.repairs import learnt, log
 
@@ -56,7 +56,7 @@ def test_repairs_of_a_repository_are_listed_for_any_path(place: Path) -> None:
 
 
 def test_every_method_is_found_by_its_name() -> None:
-    names = [name for name in METHODS if name.startswith("memory.")]
+    names = [name for name in TABLE if name.startswith("memory.")]
     of_repairs = ("list", "show", "recall", "forget", "export", "import", "signature")
     assert names == [f"memory.{verb}" for verb in (*of_repairs, "texts", "forget_texts")]
-    assert all(callable(METHODS[name]) for name in names)
+    assert all(callable(TABLE[name].function) for name in names)

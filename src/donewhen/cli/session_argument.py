@@ -30,9 +30,9 @@ def _given_or_newest(ctx: click.Context, parameter: click.Parameter, given: str 
 
 def newest_for(verb: str) -> str:
     """Return the id of the newest session that fits the verb, and say which one it is."""
-    from donewhen.server import methods  # loaded on use: help and completion do not need it
+    from donewhen.server.methods.sessions import newest_session  # loaded on use: help and completion do not need it
 
-    chosen = methods.session_newest(verb)
+    chosen = newest_session(verb)
     say(f"session {chosen.id}, the newest{' ' if chosen.fits else ''}{chosen.fits}: {shortened(chosen.intent)}")
     return chosen.id
 
@@ -40,10 +40,11 @@ def newest_for(verb: str) -> str:
 def matching_ids(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Return the sessions whose id begins with what was typed, newest first."""
     del ctx, parameter
-    from donewhen.server import methods  # loaded on use, as above
+    from donewhen.server.methods.call_context import SILENT  # loaded on use, as above
+    from donewhen.server.methods.sessions import session_list
 
     try:
-        rows = methods.session_list(limit=MOST_OFFERED)
+        rows = session_list(SILENT, limit=MOST_OFFERED)
     except DonewhenError:
         return []  # a shell has no place for a message
     return [CompletionItem(row["id"], help=shortened(row["title"])) for row in rows if row["id"].startswith(typed)]

@@ -56,6 +56,10 @@ class DaemonClient:
             self._reader.close()
             self._line.close()
 
+    def enter(self) -> None:
+        """Let the calls of this connection work in the directory and with the variables of this program."""
+        self.call("connection.enter", directory=os.getcwd(), variables=dict(os.environ))
+
     def call(self, method: str, **params: Any) -> Any:
         """Return the result of a call. Raise CallFailed with the kind and the exit code of an error."""
         id = next(self._ids)

@@ -24,11 +24,13 @@ from donewhen.server.calls.prepared_process import PreparedProcess
 from donewhen.server.client import socket_path
 from donewhen.server.daemon_service import DaemonService
 from donewhen.server.feed.feed import Feed
+from donewhen.server.loops_of_user import run_loops_of_user
 from donewhen.server.methods.method import Right
 from donewhen.server.service import Caller, Surroundings
 from donewhen.session.log.notes import OwnerChanged
 from donewhen.session.log.open_archive import archive_of, local_settings
 from donewhen.session.log.state import replay_log
+from donewhen.session.settings.trust import TrustBook
 from donewhen.session.verbs.offline import decision_to_carry_out
 from donewhen.storage.archive import Archive
 from donewhen.storage.record import SessionRow
@@ -101,6 +103,7 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
             async with listening(path, client, os.geteuid()), _signals() as stop:
                 say(f"the daemon listens on {path}")
                 await _take_over(service, archive, say)
+                tasks.start_soon(run_loops_of_user, calls, TrustBook(state), say)
                 await stop.wait()
                 await _drain(calls, stop, options.drain_secs, say)
             tasks.cancel_scope.cancel()
@@ -120,7 +123,7 @@ async def _serve_socket(service: DaemonService, stream: SocketStream) -> None:
 
     async with anyio.create_task_group() as tasks:
         caller = Caller(name="the socket", rights=ALL_RIGHTS)
-        connection = RpcConnection(service, caller, TABLE, send, tasks)
+        connection = RpcConnection(service, caller, TABLE, send, tasks, may_enter=True)
         try:
             async with contextlib.aclosing(lines(stream)) as received:
                 async for line in received:

@@ -6,14 +6,14 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import anyio
 import click
 
 from donewhen.cli.group import one_line, say
-from donewhen.server import methods
+from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.machine import agents_list
 
 COLUMNS = ("agent", "version", "status", "way", "governance")
 STATUS = 2
@@ -38,7 +38,7 @@ def command(as_json: bool) -> int:
     The interface is its own stream (cli) or the Agent Client Protocol (acp). Governance is how much of its work
     passes through donewhen: full, confined or open. Keys are never shown.
     """
-    found = anyio.run(partial(methods.agents_list, say))
+    found = anyio.run(agents_list, CallContext(say=say))
     if as_json:
         for one in found:
             click.echo(json.dumps(one))

@@ -5,7 +5,9 @@ import click
 from donewhen.cli.session_argument import matching_ids, newest_for
 from donewhen.cli.verbs.resume import continue_session
 from donewhen.errors import BadInput
-from donewhen.server import methods
+from donewhen.server.methods.call_context import SILENT
+from donewhen.server.methods.session_decisions import session_answer
+from donewhen.server.methods.sessions import session_list
 
 SHORTEST_ID = 4
 """Letters. A text that is shorter is never taken for the beginning of an id."""
@@ -25,11 +27,11 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         raise BadInput("answer takes an ID and one TEXT; put the text in quotes: donewhen answer ID 'TEXT'")
     if not ids:
         _require_text(text)
-    answered = methods.session_answer(ids[0] if ids else newest_for("answer"), text)
+    answered = session_answer(ids[0] if ids else newest_for("answer"), text)
     return 0 if answered["live"] else continue_session(answered["id"], as_json)
 
 
 def _require_text(text: str) -> None:
     """Raise BadInput if the only argument is the id of a session."""
-    if len(text) >= SHORTEST_ID and any(row["id"].startswith(text) for row in methods.session_list()):
+    if len(text) >= SHORTEST_ID and any(row["id"].startswith(text) for row in session_list(SILENT)):
         raise BadInput(f"{text!r} is a session, and the answer is missing: donewhen answer {text} TEXT")

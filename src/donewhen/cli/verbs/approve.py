@@ -1,6 +1,6 @@
 """The verb `donewhen approve`: approve the pending gate and continue the session, or approve left-out edits."""
 
-from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -9,7 +9,12 @@ from donewhen.cli.group import one_line, say
 from donewhen.cli.session_argument import session_argument
 from donewhen.cli.verbs.resume import continue_session
 from donewhen.cli.views.session_audience import session_watcher
-from donewhen.server import methods
+from donewhen.server.methods.call_context import SILENT, CallContext
+from donewhen.server.methods.session_decisions import session_approve
+from donewhen.server.methods.sessions import has_left_out, records_of
+
+if TYPE_CHECKING:
+    from donewhen.server.methods.results import Decided
 
 
 @click.command("approve")
@@ -22,23 +27,25 @@ def command(session: str, as_json: bool) -> int:
     second commit, and the exit code is 0; if not, it is 1, and the first commit stays.
     Without ID: the newest session of this repository that waits for a decision.
     """
-    if methods.session_has_left_out(session):
-        return _amend(session, as_json)
-    decided = methods.session_approve(session)
+    if has_left_out(session):
+        with session_watcher(as_json, may_ask=False, before=records_of(session)) as watch:
+            decided = anyio.run(session_approve, CallContext(watch=watch), session)
+        return _show(decided, as_json)
+    decided = anyio.run(session_approve, SILENT, session)
     return 0 if decided["live"] else continue_session(decided["id"], as_json)
 
 
-def _amend(session: str, as_json: bool) -> int:
-    with session_watcher(as_json, may_ask=False, before=methods.session_events(session)) as watch:
-        amended = anyio.run(partial(methods.session_amend, session, watch))
-    if amended.problem:
-        say(f"donewhen: {amended.problem}")
+def _show(decided: "Decided", as_json: bool) -> int:
+    """Show what became of left-out edits, and return the exit code."""
+    landed = decided["landed"]
+    if decided["problem"]:
+        say(f"donewhen: {decided['problem']}")
         return 1
-    if amended.landed is None:
-        line = f"approved and green; this session lands nothing by itself: donewhen land {amended.session}"
+    if landed is None:
+        line = f"approved and green; this session lands nothing by itself: donewhen land {decided['id']}"
     else:
-        line = f"approved and green; landed on {amended.landed.branch} as {amended.landed.commit}"
+        line = f"approved and green; landed on {landed['branch']} as {landed['commit']}"
     click.echo(one_line(line), err=as_json)
-    if amended.landed is not None and amended.landed.note:
-        say(f"note: {amended.landed.note}")
+    if landed is not None and landed["note"]:
+        say(f"note: {landed['note']}")
     return 0

@@ -4,7 +4,7 @@ import click
 
 from donewhen.cli.group import one_line
 from donewhen.cli.session_argument import session_argument
-from donewhen.server import methods
+from donewhen.server.methods.session_decisions import session_cancel
 
 
 @click.command("cancel")
@@ -14,6 +14,6 @@ def command(session: str) -> int:
 
     Without ID: the newest session of this repository that is running.
     """
-    done = methods.session_cancel(session)
-    click.echo(one_line(f"{done.id}: {done.line}"))
+    done = session_cancel(session)
+    click.echo(one_line(f"{done['id']}: {done['line']}"))
     return 0

@@ -22,8 +22,8 @@ def command() -> int:
 
     from donewhen.cli.views.ending import show_ending
     from donewhen.cli.views.session_audience import session_watcher
-    from donewhen.server import methods
-    from donewhen.session.settings.run_options import RunOptions
+    from donewhen.server.methods.call_context import CallContext
+    from donewhen.server.methods.session_work import session_start
     from donewhen.workspace.git.new_repository import make_repository
 
     directory = _new_directory()
@@ -34,16 +34,16 @@ def command() -> int:
     click.echo("The model in this demo is scripted. The repository, sandbox, checks, verdict and branch are real.")
     click.echo(f"$ cd {repo}")
     click.echo(f'$ donewhen run "{demo_scene.INTENT}"')
-    options = RunOptions(intent=demo_scene.INTENT, repo=repo, values={"--model": f"scripted:{script}"}, yes=True)
     with session_watcher(as_json=False, may_ask=False) as watch:
-        result = anyio.run(partial(methods.session_start, options, watch))
-    show_ending(result, as_json=False)
+        work = partial(session_start, CallContext(watch=watch), model=f"scripted:{script}", yes=True)
+        ended = anyio.run(partial(work, intent=demo_scene.INTENT, repo=str(repo)))
+    show_ending(ended, as_json=False)
     click.echo("")
     click.echo("Next, in a repository of your own:")
     click.echo("  donewhen init                    propose a contract for it")
     click.echo("  export ANTHROPIC_API_KEY=…       or another provider's: donewhen models")
     click.echo('  donewhen run "what you want"')
-    return result.outcome.exit_code
+    return ended["exit_code"]
 
 
 def _new_directory() -> Path:

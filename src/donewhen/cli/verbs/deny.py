@@ -4,7 +4,7 @@ import click
 
 from donewhen.cli.session_argument import session_argument
 from donewhen.cli.verbs.resume import continue_session
-from donewhen.server import methods
+from donewhen.server.methods.session_decisions import session_deny
 
 
 @click.command("deny")
@@ -16,9 +16,8 @@ def command(session: str, as_json: bool) -> int:
     With the ID of a verified session that left edits out: they stay left out, and the session stays verified.
     Without ID: the newest session of this repository that waits for a decision.
     """
-    has_ended = methods.session_has_left_out(session)
-    decided = methods.session_deny(session)
-    if has_ended:
+    decided = session_deny(session)
+    if decided["is_optional"]:
         click.echo("the edits stay left out", err=as_json)
         return 0
     return 0 if decided["live"] else continue_session(decided["id"], as_json)

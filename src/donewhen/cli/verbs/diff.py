@@ -1,5 +1,6 @@
 """The verb `donewhen diff`: the work of a session as a patch."""
 
+import base64
 import sys
 
 import anyio
@@ -8,7 +9,7 @@ import click
 from donewhen.cli.group import say
 from donewhen.cli.session_argument import session_argument
 from donewhen.printable import visible
-from donewhen.server import methods
+from donewhen.server.methods.session_work import session_diff
 
 ESCAPED = "note: control and hidden characters are shown as escapes; to get the exact patch: donewhen diff"
 
@@ -23,7 +24,8 @@ def command(session: str, candidate: bool) -> int:
     A terminal gets control characters as escapes. A file or a pipe gets the exact patch.
     Without ID: the newest session of this repository that is not discarded.
     """
-    patch = anyio.run(methods.session_diff, session, candidate)
+    made = anyio.run(session_diff, session, candidate, 0)
+    patch = base64.b64decode(made["patch"]) if made["encoding"] == "base64" else made["patch"].encode()
     if not sys.stdout.isatty():
         sys.stdout.buffer.write(patch)
         return 0

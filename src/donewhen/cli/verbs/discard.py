@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from donewhen.cli.group import one_line, say
 from donewhen.cli.session_argument import session_argument
-from donewhen.server import methods
+from donewhen.server.methods.session_work import session_discard
 
 
 @click.command("discard")
@@ -26,6 +26,6 @@ def command(ctx: click.Context, session: str, yes: bool) -> int:
     if asks and not click.confirm("Remove its trees and its branch?", default=False, err=True):
         say("nothing was removed")
         return 1
-    left = anyio.run(methods.session_discard, session)
+    left = anyio.run(session_discard, session)
     click.echo(one_line(left or "its trees and its branch are removed; its log stays"))
     return 0

@@ -8,7 +8,7 @@ import anyio
 import click
 
 from donewhen.cli.group import one_line
-from donewhen.server import methods
+from donewhen.server.methods.machine import doctor_run
 
 if TYPE_CHECKING:
     from donewhen.session.verbs.doctor import Diagnosis
@@ -21,7 +21,7 @@ def command(as_json: bool) -> int:
 
     Exit code 0 when nothing is missing: full isolation, and a model or an agent can be used. Otherwise 1.
     """
-    findings = anyio.run(methods.doctor_run)
+    findings = anyio.run(doctor_run)
     if as_json:
         click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}))
     else:

@@ -9,7 +9,8 @@ import click
 
 from donewhen.cli.group import one_line, say
 from donewhen.cli.views.loop_tables import limit_words, terminal_width, until, wrapped
-from donewhen.server import loop_methods
+from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.inbox import inbox_list
 
 EMPTY = "nothing waits for you"
 
@@ -18,7 +19,7 @@ EMPTY = "nothing waits for you"
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def command(as_json: bool) -> int:
     """Everything that waits for a person, over all sessions and loops; what waits longest first."""
-    items = loop_methods.inbox_list(say)
+    items = inbox_list(CallContext(say=say))
     if as_json:
         for item in items:
             click.echo(json.dumps(item))

@@ -7,7 +7,7 @@ import anyio
 import click
 
 from donewhen.cli.group import one_line, say
-from donewhen.server import methods
+from donewhen.server.methods.contracts import contract_init
 
 
 @click.command("init")
@@ -25,7 +25,7 @@ def command() -> int:
 
     watch = InitWatcher(say=say, proposed=contract_lines.show, judging=audience, allows=_allows)
     try:
-        written = anyio.run(methods.contract_init, watch)
+        written = anyio.run(contract_init, watch)
     except NothingToPropose as nothing:
         contract_lines.show_nothing_found(nothing)
         return nothing.exit_code

@@ -5,8 +5,7 @@ import click
 
 from donewhen.cli.group import one_line, say
 from donewhen.cli.session_argument import session_argument
-from donewhen.server import methods
-from donewhen.session.conclude.land import LandingRefused
+from donewhen.server.methods.session_work import session_land
 
 
 @click.command("land")
@@ -17,11 +16,12 @@ def command(session: str, onto: str) -> int:
 
     Without ID: the newest session of this repository that is verified.
     """
-    landed = anyio.run(methods.session_land, session, onto)
-    if isinstance(landed, LandingRefused):
-        say(f"donewhen: not landed: {landed.reason}")
+    result = anyio.run(session_land, session, onto)
+    landed = result["landed"]
+    if landed is None:
+        say(f"donewhen: not landed: {result['reason']}")
         return 1
-    click.echo(one_line(f"landed on {landed.branch} as {landed.commit}"))
-    if landed.note:
-        say(f"note: {landed.note}")
+    click.echo(one_line(f"landed on {landed['branch']} as {landed['commit']}"))
+    if landed["note"]:
+        say(f"note: {landed['note']}")
     return 0

@@ -1,12 +1,14 @@
 """The verb `donewhen list`: all sessions, newest first."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from donewhen.cli.group import one_line, say
-from donewhen.server import methods
+from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.sessions import session_list
 
 
 @click.command("list")
@@ -16,7 +18,7 @@ from donewhen.server import methods
 )
 def command(as_json: bool, limit: int) -> int:
     """The sessions of this user, the newest first."""
-    for row in methods.session_list(limit=limit, say=say):
+    for row in session_list(CallContext(say=say), limit=limit):
         if as_json:
             click.echo(json.dumps(row))
             continue
@@ -27,6 +29,6 @@ def command(as_json: bool, limit: int) -> int:
     return 0
 
 
-def state_of(session: dict[str, Any]) -> str:
+def state_of(session: Mapping[str, Any]) -> str:
     """Return the state as a word: unfinished work without a running process is `interrupted`."""
     return session["state"] if session["live"] or session["state"] in ("waiting", "finished") else "interrupted"

@@ -25,7 +25,7 @@ from donewhen.cli.views.loop_tables import (
 from donewhen.errors import BadInput, DonewhenError
 from donewhen.loops.loop_records import PAUSED_BY_PERSON
 from donewhen.loops.round_outcome import RoundOutcome
-from donewhen.server import loop_methods as methods
+from donewhen.server.methods import loops as methods
 
 if TYPE_CHECKING:
     from donewhen.loops.run import RoundResult

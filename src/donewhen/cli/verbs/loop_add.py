@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from donewhen.cli.group import one_line, say
 from donewhen.cli.views.loop_tables import terminal_width, wrapped
-from donewhen.server import loop_methods as methods
+from donewhen.server.methods import loops as methods
 
 HEADINGS = ("NAME", "SCHEDULE", "LEVEL", "ACTION")
 WIDE = 120

@@ -10,7 +10,7 @@ import click
 
 from donewhen.cli.group import one_line, say
 from donewhen.errors import BadInput
-from donewhen.server import memory_methods as methods
+from donewhen.server.methods import memory as methods
 
 MOST_BYTES = 256 * 1024 * 1024
 EMPTY = "nothing is remembered yet; a repair is learnt when a check turns from red to green in a session"

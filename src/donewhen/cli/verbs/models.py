@@ -14,9 +14,9 @@ def command(as_json: bool) -> int:
 
     Other providers of pydantic-ai work as well. Keys are never shown.
     """
-    from donewhen.server import methods
+    from donewhen.server.methods.machine import models_list
 
-    for one in methods.models_list():
+    for one in models_list():
         if as_json:
             click.echo(json.dumps(one))
             continue

@@ -7,7 +7,7 @@ import anyio
 import click
 
 from donewhen.cli.group import one_line
-from donewhen.server import methods
+from donewhen.server.methods.machine import policy_decide
 
 EXIT_CODES = {"allow": 0, "deny": 1, "ask": 3}
 
@@ -21,7 +21,7 @@ def command(as_json: bool, words: tuple[str, ...]) -> int:
     Exit 0 for allow, 1 for deny, 3 for ask. The policy is early feedback; the sandbox is what confines a command.
     COMMAND is one argument, as a shell would get it, or several words.
     """
-    ruling = anyio.run(methods.policy_decide, words[0] if len(words) == 1 else shlex.join(words))
+    ruling = anyio.run(policy_decide, words[0] if len(words) == 1 else shlex.join(words))
     decision = ruling.decision.value
     if as_json:
         answer = {"decision": decision, "rule": ruling.rule, "reason": ruling.reason, "command": ruling.command}

@@ -1,14 +1,13 @@
 """The verb `donewhen replay`: run a recorded session again without a model."""
 
-from functools import partial
-
 import anyio
 import click
 
 from donewhen.cli.session_argument import session_argument
 from donewhen.cli.views.ending import show_ending
 from donewhen.cli.views.session_audience import session_watcher
-from donewhen.server import methods
+from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.session_work import session_replay
 
 
 @click.command("replay")
@@ -20,6 +19,6 @@ def command(session: str, as_json: bool) -> int:
     Without ID: the newest session of this repository that can be replayed.
     """
     with session_watcher(as_json, may_ask=False) as watch:
-        result = anyio.run(partial(methods.session_replay, session, watch))
-    show_ending(result, as_json)
-    return result.outcome.exit_code
+        ended = anyio.run(session_replay, CallContext(watch=watch), session)
+    show_ending(ended, as_json)
+    return ended["exit_code"]

@@ -1,14 +1,14 @@
 """The verb `donewhen resume`: continue a session after a crash, a limit or a reboot."""
 
-from functools import partial
-
 import anyio
 import click
 
 from donewhen.cli.session_argument import session_argument
 from donewhen.cli.views.ending import show_ending
 from donewhen.cli.views.session_audience import session_watcher
-from donewhen.server import methods
+from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.session_work import session_resume
+from donewhen.server.methods.sessions import records_of
 
 
 @click.command("resume")
@@ -23,7 +23,7 @@ def command(session: str, as_json: bool) -> int:
 
 
 def continue_session(session: str, as_json: bool) -> int:
-    with session_watcher(as_json, before=methods.session_events(session)) as watch:
-        result = anyio.run(partial(methods.session_resume, session, watch))
-    show_ending(result, as_json)
-    return result.outcome.exit_code
+    with session_watcher(as_json, before=records_of(session)) as watch:
+        ended = anyio.run(session_resume, CallContext(watch=watch), session)
+    show_ending(ended, as_json)
+    return ended["exit_code"]

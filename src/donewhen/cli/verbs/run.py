@@ -74,16 +74,16 @@ def start(as_json: bool, given: dict[str, Any]) -> int:
 
     from donewhen.cli.views.ending import show_ending
     from donewhen.cli.views.session_audience import session_watcher
-    from donewhen.server import methods
-    from donewhen.session.settings.run_options import RunOptions
+    from donewhen.server.methods.call_context import CallContext
+    from donewhen.server.methods.session_work import session_start
+    from donewhen.session.settings.run_options import checks_by_name
 
-    values: dict[str, Any] = {}
-    for flag, key in schema.flags().items():
-        value = given.pop(flag.removeprefix("--").replace("-", "_"), None)
-        if value not in (None, "", ()):  # an empty text counts as not given
-            values[flag] = key.python_type(value)
-    options = RunOptions(**given, values=values)
-    with session_watcher(as_json, may_ask=not options.yes) as watch:
-        result = anyio.run(partial(methods.session_start, options, watch))
-    show_ending(result, as_json)
-    return result.outcome.exit_code
+    options: Any = {name: value for name, value in given.items() if value is not None}
+    options["editable"] = list(given["editable"])
+    options["checks"] = checks_by_name(given["checks"])
+    options["repo"] = str((given["repo"] or Path.cwd()).absolute())
+    options["contract"] = str(given["contract"] or "")
+    with session_watcher(as_json, may_ask=not given.get("yes")) as watch:
+        ended = anyio.run(partial(session_start, CallContext(watch=watch), **options))
+    show_ending(ended, as_json)
+    return ended["exit_code"]

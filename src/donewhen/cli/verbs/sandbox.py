@@ -9,7 +9,6 @@ import anyio
 import click
 
 from donewhen.cli.group import say
-from donewhen.server import methods
 
 
 @click.command("sandbox", context_settings={"allow_interspersed_args": False})
@@ -29,16 +28,16 @@ def command(repo: Path | None, base: str, dirty: bool, timeout: float | None, wo
     The command runs at the root of a throw-away tree of HEAD that appears at the repository's own path, without
     input and without a terminal. One word is a line for /bin/sh; several words are a command and its arguments.
     """
-    from donewhen.session.verbs.sandbox import SandboxOptions  # loaded on use: help does not need it
+    from donewhen.session.verbs import sandbox  # loaded on use: help does not need it
 
-    options = SandboxOptions(
+    options = sandbox.SandboxOptions(
         command=words[0] if len(words) == 1 else shlex.join(words),
         repo=repo or Path.cwd(),
         base=base,
         dirty=dirty,
         timeout_secs=timeout,
     )
-    return anyio.run(methods.sandbox_run, options, say, _to(1), _to(2))
+    return anyio.run(sandbox.run, options, say, _to(1), _to(2))
 
 
 def _to(descriptor: int) -> Callable[[bytes], None]:

@@ -15,7 +15,7 @@ from donewhen.cli.views.subtask_states import AT_WORK, CHECKED, WAITS, SubtaskSt
 from donewhen.engines.spec import EngineKind
 from donewhen.event_records import NOT_GRADED
 from donewhen.model.prices import is_free
-from donewhen.server import methods
+from donewhen.server.methods.sessions import records_of, session_config, session_get
 from donewhen.storage.record import Record
 
 MOST_SUBTASKS = 40
@@ -32,14 +32,14 @@ def command(session: str, config: bool, as_json: bool) -> int:
     Without ID: the newest session of this repository.
     """
     if config:
-        for entry in methods.session_config(session):
+        for entry in session_config(session):
             if as_json:
                 click.echo(json.dumps(entry))
             else:
                 name, value = f"{entry['table']}.{entry['key']}", json.dumps(entry["value"], ensure_ascii=False)
                 click.echo(one_line(f"{name} = {value}  ({entry['source']})"))
         return 0
-    known = methods.session_get(session)
+    known = session_get(session)
     if as_json:
         click.echo(json.dumps(known))
         return 0
@@ -52,7 +52,7 @@ def _records(known: dict[str, Any]) -> list[Record]:
     """Return the events if they contain more than `known`; otherwise an empty list."""
     engines = (known["engine"], *(one["engine"] for one in known["rounds"]))
     has_subtasks = any(EngineKind.of(engine) is EngineKind.FOREMAN for engine in engines)
-    return list(methods.session_events(known["id"])) if has_subtasks else []
+    return list(records_of(known["id"])) if has_subtasks else []
 
 
 def _plan(records: list[Record], live: bool) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import click
 
 from donewhen.cli.group import one_line
-from donewhen.server import methods
+from donewhen.server.methods.machine import trust_accept
 
 
 @click.command("trust")
@@ -12,7 +12,7 @@ def command() -> int:
 
     After any change, a file must be accepted again.
     """
-    for trusted in methods.trust_accept():
+    for trusted in trust_accept():
         for widening in trusted.widened:
             click.echo(one_line(f"{widening.key} = {widening.value!r}"))
         file = trusted.file

@@ -8,7 +8,8 @@ import click
 from donewhen import events
 from donewhen.cli.group import one_line, say
 from donewhen.events import Emit, Event
-from donewhen.server import methods
+from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.contracts import union_run
 
 if TYPE_CHECKING:
     from donewhen.session.verbs.union import Combined
@@ -27,7 +28,7 @@ def command(base: str, as_json: bool, parts: tuple[str, ...]) -> int:
     secrets, and no check that is green on the base may turn red. The parts that pass are combined and judged together.
     If that is red, the cause is searched, and a maximal set that passes becomes a branch.
     """
-    combined = anyio.run(methods.union_run, base, parts, say, _audience(as_json))
+    combined = anyio.run(union_run, CallContext(say=say, emit=_audience(as_json)), base, parts)
     if not as_json:
         _show(combined)
     return 0 if combined.united.is_complete else 1

@@ -4,7 +4,8 @@ import anyio
 import click
 
 from donewhen.cli.group import one_line
-from donewhen.server import methods
+from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.contracts import receipt_verify
 
 
 @click.command("verify")
@@ -17,7 +18,7 @@ def command(named: str) -> int:
     """
     from donewhen.session.check.judge_tree import summary  # loaded on use: help does not need it
 
-    verified = anyio.run(methods.receipt_verify, named, _print)
+    verified = anyio.run(receipt_verify, CallContext(say=_print), named)
     for line in verified.differences:
         _print(f"differs: {line}")
     _print(summary(verified.verdict))

@@ -15,7 +15,7 @@ import click
 from donewhen.cli.group import one_line, say
 from donewhen.cli.session_argument import session_argument
 from donewhen.cli.views.event_lines import lines_of
-from donewhen.server import methods
+from donewhen.server.methods.sessions import follow, session_get
 from donewhen.session.outcome import Outcome
 
 
@@ -28,7 +28,7 @@ def command(session: str, as_json: bool) -> int:
     Without ID: the newest session of this repository that is running.
     """
     anyio.run(_follow, session, as_json)
-    known = methods.session_get(session)
+    known = session_get(session)
     if known["state"] not in ("finished", "waiting"):
         say(f"no process is working on it; continue with: donewhen resume {known['id']}")
     outcome = Outcome.of(known["outcome"]) or (Outcome.WAITING if known["state"] == "waiting" else Outcome.FAILED)
@@ -36,7 +36,7 @@ def command(session: str, as_json: bool) -> int:
 
 
 async def _follow(session: str, as_json: bool) -> None:
-    async with contextlib.aclosing(methods.session_follow(session)) as records:
+    async with contextlib.aclosing(follow(session)) as records:
         async for record in records:
             for line in [json.dumps(record.line())] if as_json else map(one_line, lines_of(record)):
                 sys.stdout.write(line + "\n")

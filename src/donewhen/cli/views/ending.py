@@ -3,7 +3,7 @@
 import datetime
 import shlex
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -17,13 +17,16 @@ from donewhen.errors import DonewhenError
 from donewhen.event_records import CheckResult
 from donewhen.events import Event
 from donewhen.model.prices import is_free
-from donewhen.server import methods
+from donewhen.server.methods.sessions import records_of
 from donewhen.session.log import handoff
 from donewhen.session.outcome import WORK_ON, Outcome, SessionResult
 from donewhen.session.person import amendment_words
 from donewhen.session.person.gates import DECIDE, GateDecision, GateKind
 from donewhen.session.person.left_out import now
 from donewhen.storage.record import Record
+
+if TYPE_CHECKING:
+    from donewhen.server.methods.results import SessionEnding
 
 E = TypeVar("E", bound=Event)
 
@@ -104,8 +107,9 @@ class EndingFacts:
         return event if isinstance(event, cls) else None
 
 
-def show_ending(result: SessionResult, as_json: bool) -> None:
+def show_ending(ended: "SessionEnding", as_json: bool) -> None:
     """Print the outcome; on stderr with `as_json`, because stdout is then for a program."""
+    result = SessionResult(ended["id"], Outcome(ended["outcome"]), ended["reason"])
     facts = EndingFacts(_records(result.session))
     for line in facts_of(facts):
         click.echo(one_line(line), err=as_json)
@@ -133,7 +137,7 @@ def _optional_lines(session: str, facts: EndingFacts) -> Iterator[str]:
 def _records(session: str) -> list[Record]:
     """Return the events; none if the settings of this directory lead to another archive. The outcome is still shown."""
     try:
-        return list(methods.session_events(session))
+        return list(records_of(session))
     except DonewhenError:
         return []
 

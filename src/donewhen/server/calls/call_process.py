@@ -8,6 +8,7 @@ import contextlib
 import inspect
 import json
 import os
+import signal
 import socket
 import time
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from typing import Any
 from donewhen.errors import BadInput, DonewhenError, MachineryBroke
 from donewhen.server.call_errors import facts_of, kind_of
 from donewhen.server.methods.call_context import CallContext
-from donewhen.server.methods.method import Method
+from donewhen.workspace.process.launcher import kernel
 
 
 class _Line:
@@ -46,6 +47,7 @@ class _Line:
 def run(raw: socket.socket) -> int:
     """Carry out the call that the daemon sends. Return the exit code of the process."""
     line = _Line(raw)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)  # the prepared process ends with the daemon
     line.write(pid=os.getpid())
     request = line.read()
     if request is None:
@@ -72,21 +74,16 @@ def _enter(directory: str, variables: Mapping[str, str]) -> None:
 
 
 def _result(line: _Line, name: str, params: Mapping[str, Any]) -> Any:
+    from donewhen.server.calls.run_loops import RUN_LOOPS
     from donewhen.server.methods.table import TABLE
 
-    method = TABLE[name]
-    context = _context(line)
-    function = partial(method.function, context) if takes_context(method) else method.function
+    method = RUN_LOOPS if name == RUN_LOOPS.name else TABLE[name]
+    function = partial(method.function, _context(line)) if method.takes_context else method.function
     if not inspect.iscoroutinefunction(method.function):
         return function(**params)
     import anyio
 
     return anyio.run(partial(function, **params))
-
-
-def takes_context(method: Method) -> bool:
-    """Return True if the first parameter of a method's function is a CallContext."""
-    return next(iter(inspect.signature(method.function).parameters), "") == "context"
 
 
 def _context(line: _Line) -> CallContext:
@@ -96,6 +93,7 @@ def _context(line: _Line) -> CallContext:
         line.write(say=text)
 
     async def before_work(session: str) -> None:
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, 0)  # from here on it goes on without the daemon
         line.write(began=session)
         await line.wait_readable()
         if line.read() is None:

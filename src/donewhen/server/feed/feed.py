@@ -5,8 +5,10 @@ read from the store. Nothing depends on which process writes a session.
 """
 
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
@@ -48,6 +50,12 @@ class SessionStatus:
     live: bool
     needs_you: NeedsYou
 
+    def is_like(self, other: "SessionStatus | None") -> bool:
+        """Return True if they differ at most in how many events there are, and when."""
+        if other is None or (self.live, self.needs_you) != (other.live, other.needs_you):
+            return False
+        return replace(self.row, last_at=other.row.last_at, events=other.row.events) == other.row
+
     def text(self) -> str:
         """Return it as a JSON object."""
         row, needs = self.row, self.needs_you
@@ -76,6 +84,9 @@ class RecentEvents:
         """The number of the first event that is not here yet."""
         self._texts: list[str] = []
         self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
     def add(self, record: Record) -> None:
         text = json.dumps(record.line(), separators=(",", ":"))
@@ -129,6 +140,10 @@ class Feed:
             found.append(self._statuses[id])
         return found[::-1]
 
+    def kept(self, session: str) -> int:
+        """Return how many recent events of a session are in memory."""
+        return len(self._recent[session]) if session in self._recent else 0
+
     def poke(self) -> None:
         """Look at once, also at owners: a process of a session has begun or ended."""
         self._owners_at = 0.0
@@ -150,7 +165,7 @@ class Feed:
 
     def look(self) -> bool:
         """Look once. Return True if something has changed."""
-        now, before = anyio.current_time(), self._change
+        now, before = time.monotonic(), self._change
         token, at_owners = self._archive.token(), now - self._owners_at >= OWNERS_SECS
         if token is None or token != self._token:
             self._token = token
@@ -174,6 +189,7 @@ class Feed:
                 self._read_new(row, known)
         if len(rows) < len(self._statuses):
             for id in self._statuses.keys() - {row.id for row in rows}:
+                self._change += 1
                 del self._statuses[id], self._changes[id]
                 self._recent.pop(id, None)
 

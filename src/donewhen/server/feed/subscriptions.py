@@ -21,7 +21,7 @@ class SessionSubscription:
         self._feed = feed
         self._session = session
         self._next = max(from_seq, 1)
-        self._status = ""
+        self._status: SessionStatus | None = None
 
     @property
     def start(self) -> Mapping[str, Any]:
@@ -40,9 +40,9 @@ class SessionSubscription:
                     if seq % TURN == 0:
                         await anyio.lowlevel.checkpoint()
                 self._next = max(self._next, status.row.events + 1)  # one at the end could not be read
-            if self._next == status.row.events + 1 and (text := status.text()) != self._status:
-                self._status = text
-                yield Notification("status", text)
+            if self._next == status.row.events + 1 and not status.is_like(self._status):
+                self._status = status
+                yield Notification("status", status.text())
             await self._feed.next_change(change)
 
 
@@ -53,6 +53,7 @@ class BoardSubscription:
         """`positions` are the next numbers of the sessions that the reader knows. None: only what happens from now."""
         self._feed = feed
         self._change = feed.change if positions is None else 0
+        self._statuses: dict[str, SessionStatus] = {}
         known = positions if positions is not None else {one.row.id: one.row.events + 1 for one in feed.statuses()}
         self._next = dict(known)
 
@@ -78,7 +79,9 @@ class BoardSubscription:
                 if seq % TURN == 0:
                     await anyio.lowlevel.checkpoint()
         self._next[id] = max(following, status.row.events + 1)
-        yield Notification("status", status.text())
+        if not status.is_like(self._statuses.get(id)):
+            self._statuses[id] = status
+            yield Notification("status", status.text())
 
 
 def positions_of(value: Any) -> Mapping[str, int] | None:

@@ -4,10 +4,11 @@ Requests of one client are carried out side by side, up to a limit; further mess
 that reads too slowly is cut off: it connects again and goes on at the next number of its subscription.
 """
 
-import json
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -15,7 +16,7 @@ from anyio.abc import TaskGroup
 from donewhen.server.call_errors import CallRefused
 from donewhen.server.rpc.dispatch import RpcDispatcher, error_text
 from donewhen.server.rpc.rate import Rate
-from donewhen.server.service import Caller, Notification, Service, Subscription
+from donewhen.server.service import Caller, Notification, Service, Subscription, Surroundings
 
 MOST_AT_ONCE = 32
 """Requests of one client that are carried out at the same time."""
@@ -24,9 +25,12 @@ PER_SECOND, BURST = 500.0, 2000.0
 STALL_SECS = 10.0
 """A client that takes no byte for so long is cut off."""
 TOO_MANY = -32005
+INVALID_PARAMS = -32602
 OPENING = {"session.subscribe": "session", "board.subscribe": "board"}
 """The methods that open a subscription → the first word of its notifications."""
 CLOSING = ("session.unsubscribe", "board.unsubscribe")
+ENTERING = "connection.enter"
+"""Says in which directory and with which variables the calls of this connection work."""
 Send = Callable[[str], Awaitable[None]]
 _opened_here: ContextVar["list[_OpenSubscription]"] = ContextVar("opened_here")
 """The subscriptions that the message opens that is being answered."""
@@ -40,13 +44,21 @@ class RpcConnection:
     """Use it inside a task group that ends with the connection."""
 
     def __init__(
-        self, service: Service, caller: Caller, methods: Mapping[str, Any], send: Send, tasks: TaskGroup
+        self,
+        service: Service,
+        caller: Caller,
+        methods: Mapping[str, Any],
+        send: Send,
+        tasks: TaskGroup,
+        may_enter: bool = False,
     ) -> None:
+        """`may_enter` is only for a transport that proves that the client is this user: variables name programs."""
         self._service = service
         self._caller = caller
         self._send = send
         self._tasks = tasks
-        self._dispatcher = RpcDispatcher({**methods, **dict.fromkeys((*OPENING, *CLOSING))}, self._handle)
+        own = (*OPENING, *CLOSING, *((ENTERING,) if may_enter else ()))
+        self._dispatcher = RpcDispatcher({**methods, **dict.fromkeys(own)}, self._handle)
         self._rate = Rate(PER_SECOND, BURST)
         self._slots = anyio.Semaphore(MOST_AT_ONCE)
         self._writing = anyio.Lock()
@@ -78,6 +90,9 @@ class RpcConnection:
             return await self._subscribe(method, params)
         if method in CLOSING:
             return self._unsubscribe(params)
+        if method == ENTERING:
+            self._caller = replace(self._caller, surroundings=_surroundings(params))
+            return True
         return await self._service.call(self._caller, method, params)
 
     async def _subscribe(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -128,6 +143,15 @@ class RpcConnection:
             raise ClientTooSlow
 
 
+def _surroundings(params: Mapping[str, Any]) -> Surroundings:
+    directory, variables = params.get("directory"), params.get("variables")
+    texts = isinstance(variables, dict) and all(isinstance(one, str) for one in variables.values())  # pyright: ignore[reportUnknownVariableType] - JSON
+    if not isinstance(directory, str) or not os.path.isabs(directory) or not texts:
+        problem = "'directory' must be an absolute path and 'variables' an object of texts"
+        raise CallRefused("invalid_params", problem, code=INVALID_PARAMS)
+    return Surroundings(directory, cast("dict[str, str]", variables))
+
+
 class _OpenSubscription:
     def __init__(self, name: str, subject: str) -> None:
         self.name = name
@@ -140,8 +164,3 @@ class _OpenSubscription:
         if one.kind == "event":
             return f'{head}"event":{one.text}}}}}'
         return f"{head}{one.text[1:]}}}"
-
-
-def refusal(kind: str, message: str) -> str:
-    """Return a notification that says why the daemon closes a connection."""
-    return json.dumps({"jsonrpc": "2.0", "method": "closing", "params": {"kind": kind, "message": message}})

@@ -56,7 +56,9 @@ class RpcDispatcher:
         return _text(responses) if responses else None
 
     async def _one(self, value: Any) -> Any:
-        id = cast("dict[str, Any]", value).get("id") if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            return _error(InvalidRequestError.CODE, InvalidRequestError.MESSAGE, "a request is an object")
+        id = cast("dict[str, Any]", value).get("id")
         if isinstance(id, bool) or (isinstance(id, str) and len(id) > LONGEST_ID):
             why = f"an id is a number, or a text of at most {LONGEST_ID} characters"
             return _error(InvalidRequestError.CODE, InvalidRequestError.MESSAGE, why)

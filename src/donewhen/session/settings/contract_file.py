@@ -34,7 +34,7 @@ def contract_in(settings: Settings) -> Contract:
     checks: list[Check] = []
     for number, entry in enumerate(settings.tables("check")):
         with _at(file, lines, number):
-            checks.append(_check(number, entry))
+            checks.append(check_of(number, entry))
             require_sound(checks)
     _require_sound_patterns(settings)
     return Contract(
@@ -70,7 +70,8 @@ class _at:  # noqa: N801 - reads as a word: with _at(file, …)
             raise BadInput(f"{self._file}:{line}: {error}") from error
 
 
-def _check(number: int, entry: Table) -> Check:
+def check_of(number: int, entry: Table) -> Check:
+    """Return a check as its table states it. The table has every key; messages name it by its number."""
     for key in ("name", "command"):
         if not entry[key]:
             raise BadInput(f"'check[{number}].{key}' is missing or empty")

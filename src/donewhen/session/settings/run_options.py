@@ -4,12 +4,13 @@ The command line wins over every file. An option sets its value under the key th
 value is looked up in one place.
 """
 
+import itertools
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from donewhen.errors import BadInput
 from donewhen.judge import globs
@@ -17,8 +18,8 @@ from donewhen.judge.contract import Check, Contract, require_sound
 from donewhen.printable import shortened
 from donewhen.records import frozen
 from donewhen.session.settings import contract_file, settings
-from donewhen.session.settings.schema import Key, flags, keys_by_flag
-from donewhen.session.settings.settings import Settings
+from donewhen.session.settings.schema import CHECK, Key, flags, keys_by_flag
+from donewhen.session.settings.settings import Settings, Table
 
 
 @frozen(kw_only=True)
@@ -27,8 +28,8 @@ class RunOptions:
     repo: Path | None = None
     base: str = ""
     dirty: bool = False
-    checks: tuple[str, ...] = ()
-    """Each is NAME=COMMAND."""
+    checks: Mapping[str, str | Table] = field(default_factory=dict[str, "str | Table"])
+    """Checks by name: a command, or the other keys of a `[[check]]`."""
     contract: Path | None = None
     max_iterations: int | None = None
     """Limits the rounds over all engines; the keys of the same name each limit one engine."""
@@ -88,9 +89,7 @@ def contract_of(held: Settings, options: RunOptions) -> tuple[Settings, Contract
     """
     stated, also = (held, ()) if options.contract is None else _of_file(held, options.contract)
     contract = contract_file.contract_in(stated)
-    named = {check.name: check for check in map(_check, options.checks)}
-    if len(named) < len(options.checks):
-        raise BadInput("--check: a name is used twice; every check needs a name of its own")
+    named = {check.name: check for check in itertools.starmap(_check, options.checks.items())}
     kept = [check for check in contract.checks if check.name not in named]
     contract = replace(
         contract,
@@ -114,15 +113,29 @@ def _of_file(held: Settings, named: Path) -> tuple[Settings, tuple[Path, ...]]:
     return held.with_contract_of(file, content), (file,)
 
 
-def _check(text: str) -> Check:
-    name, equals, command = text.partition("=")
-    if not equals:
-        raise BadInput(f"--check {shortened(text)!r}: must be NAME=COMMAND")
-    check = Check(name=name.strip(), command=command)
+def checks_by_name(texts: Sequence[str]) -> dict[str, str | Table]:
+    """Return the checks of the command line, each of which is NAME=COMMAND."""
+    found: dict[str, str | Table] = {}
+    for text in texts:
+        name, equals, command = text.partition("=")
+        if not equals:
+            raise BadInput(f"--check {shortened(text)!r}: must be NAME=COMMAND")
+        if name.strip() in found:
+            raise BadInput("--check: a name is used twice; every check needs a name of its own")
+        found[name.strip()] = command
+    return found
+
+
+def _check(name: str, stated: str | Table) -> Check:
+    is_command = isinstance(stated, str)
+    entry = {"name": name, **(cast("Table", {"command": stated}) if is_command else stated)}
     try:
+        settings.check_content(Path(), {"check": [entry]})
+        check = contract_file.check_of(0, {**{key: spec.default for key, spec in CHECK.items()}, **entry})
         require_sound([check])
     except BadInput as error:
-        raise BadInput(f"--check {shortened(text)!r}: {str(error).replace('check[0].', '')}") from error
+        about = f"--check {shortened(f'{name}={stated}')!r}" if is_command else f"checks: {shortened(name)!r}"
+        raise BadInput(f"{about}: {str(error).removeprefix('.: ').replace('check[0].', '')}") from error
     return check
 
 

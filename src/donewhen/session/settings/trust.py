@@ -29,6 +29,10 @@ class TrustBook:
         entries = {**self._entries(), str(real): _digest(content)}
         write_atomically(self._book, json.dumps(entries, indent=1, sort_keys=True))
 
+    def files(self) -> list[Path]:
+        """Return the real paths of the accepted files; some may have changed or be gone."""
+        return [Path(name) for name in self._entries()]
+
     def count(self) -> int:
         return len(self._entries())
 

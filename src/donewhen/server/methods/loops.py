@@ -1,14 +1,12 @@
-"""The methods about loops and the inbox: a part of the table in `methods`. Each loads what it needs when it is used."""
+"""The methods about the loops of a repository, and what completes their names. Each loads what it needs on use."""
 
 import contextlib
-import datetime
 import os
 from collections.abc import Generator
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from donewhen.session.log.open_archive import Say, any_archive, local_settings, silent
+from donewhen.session.log.open_archive import Say, local_settings, silent
 
 if TYPE_CHECKING:
     from donewhen.loops.loop_store import LoopStore
@@ -145,20 +143,3 @@ def loop_demote(name: str, say: Say = silent) -> None:
 
     with _store(say) as store:
         levels.demote(overview.loop_at(Path.cwd(), name), store)
-
-
-def inbox_list(say: Say = silent) -> list[dict[str, Any]]:
-    """Return everything that waits for a person, over all sessions and loops."""
-    from donewhen.loops import inbox
-    from donewhen.loops.loop_records import repo_key
-    from donewhen.loops.spec_files import usable_loops
-    from donewhen.session.settings.settings import repository_above
-    from donewhen.session.settings.trust import TrustBook
-    from donewhen.workspace.state_dir import state_root
-
-    trust, now = TrustBook(state_root(os.environ)), datetime.datetime.now(datetime.UTC)
-    top = repository_above(Path(os.path.realpath(Path.cwd())))
-    here = repo_key(top) if top is not None else ""
-    with any_archive(say) as archive, _store(say) as store:
-        found = inbox.inbox_list(archive, store, lambda top: usable_loops(top, trust)[0], now)
-        return [{**asdict(item), "commands": inbox.commands_from(here, item)} for item in found]
