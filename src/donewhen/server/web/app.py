@@ -4,6 +4,7 @@ What it serves itself: `/rpc`, `/metrics`, `/login` and `/logout`. The board and
 """
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -250,9 +251,8 @@ class _Exchange:
             message = {**message, "headers": [*given, *own.items()]}
         elif message["type"] == "websocket.accept":
             self.status = 101
-        if self.scope["type"] == "websocket":
-            return await self._send(message)  # its reader is watched by RpcConnection
-        with anyio.move_on_after(STALL_SECS) as scope:
+        longest = STALL_SECS if self.scope["type"] == "http" else math.inf  # RpcConnection watches a WebSocket
+        with anyio.move_on_after(longest) as scope:
             await self._send(message)
         if scope.cancelled_caught:
             self.scope["state"]["abort"]()

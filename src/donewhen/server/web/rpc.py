@@ -100,7 +100,7 @@ async def serve_websocket(
     except* ClientTooSlow:
         websocket.scope["state"]["abort"]()
     except* WebSocketDisconnect:
-        return
-    if websocket.client_state is WebSocketState.CONNECTED:
+        pass
+    if websocket.client_state is websocket.application_state is WebSocketState.CONNECTED:
         with contextlib.suppress(WebSocketDisconnect):
             await websocket.close(*((1000, "") if sent_text_only else TEXT_ONLY))
