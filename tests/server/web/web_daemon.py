@@ -26,7 +26,7 @@ from donewhen.server.service import Caller, Notification, Subscription
 from donewhen.server.web.access import Access, open_access
 from donewhen.server.web.app import WebMount
 from donewhen.server.web.metrics import DaemonNumbers
-from donewhen.server.web.options import WebOptions
+from donewhen.server.web.options import WebOptions, listen
 from donewhen.server.web.serve import serve_web
 
 SECONDS = 30.0
@@ -211,8 +211,8 @@ def running(
     secure: ssl.SSLContext | None = None,
 ) -> Generator[WebDaemon]:
     service, said = SmallService(), list[str]()
-    options = options or WebOptions(port=0)
+    listener = listen(options or WebOptions(port=0))
     with anyio.from_thread.start_blocking_portal() as portal, open_access(state) as access:
-        web = serve_web(service, METHODS, access, options, said.append, mounts=mounts, numbers=lambda: NUMBERS)
-        with portal.wrap_async_context_manager(web) as address:
-            yield WebDaemon(address, state, access, service, said, secure)
+        web = serve_web(service, METHODS, access, listener, said.append, mounts=mounts, numbers=lambda: NUMBERS)
+        with portal.wrap_async_context_manager(web):
+            yield WebDaemon(listener.address, state, access, service, said, secure)

@@ -32,6 +32,7 @@ class WebListener:
     """A socket that listens, and the names under which it may be asked."""
 
     socket: socket.socket
+    options: WebOptions
     scheme: str
     port: int
     hosts: frozenset[str]
@@ -66,6 +67,7 @@ def listen(options: WebOptions) -> WebListener:
         hosts |= {name.lower() for name in names}
     return WebListener(
         socket=listener,
+        options=options,
         scheme=scheme,
         port=port,
         hosts=frozenset(hosts),

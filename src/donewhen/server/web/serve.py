@@ -20,7 +20,7 @@ from donewhen.server.web.access_log import AccessLog
 from donewhen.server.web.app import WebApp, WebMount, WebParts
 from donewhen.server.web.guarded_protocol import HEAD_SECS, ConnectionGate, GuardedHttp, GuardedWebSocket
 from donewhen.server.web.metrics import DaemonNumbers
-from donewhen.server.web.options import BACKLOG, WebListener, WebOptions, listen
+from donewhen.server.web.options import BACKLOG, WebListener, WebOptions
 
 LONGEST_HEAD = 16 * 1024
 KEEP_ALIVE_SECS = 5
@@ -34,17 +34,17 @@ async def serve_web(
     service: Service,
     methods: Mapping[str, Any],
     access: Access,
-    options: WebOptions,
+    listener: WebListener,
     say: Say,
     *,
     mounts: Sequence[WebMount] = (),
     numbers: Callable[[], DaemonNumbers] | None = None,
-) -> AsyncGenerator[str]:
-    """Serve while the block runs. Yield the address, `http://127.0.0.1:7730`. Say it with a code for the browser.
+) -> AsyncGenerator[None]:
+    """Serve while the block runs. Say the address and a code for the browser. Close the listener at the end.
 
-    `methods` are the known names, each with its `right`. Raise BadInput if the address is taken or not allowed.
+    `methods` are the known names, each with its `right`.
     """
-    listener = listen(options)
+    options = listener.options
     with listener.socket, contextlib.closing(AccessLog(access.directory / "access.log")) as log, _quiet_uvicorn(log):
         parts = WebParts(service=service, methods=methods, access=access, log=log, mounts=mounts, numbers=numbers)
         app = WebApp(parts, listener.scheme, listener.port, listener.hosts, options.defences)
@@ -54,7 +54,7 @@ async def serve_web(
             minutes = f"{CODE_SECS / 60:g} minutes"
             say(f"{listener.address}/ - code for the browser: {access.login_code()} (once, within {minutes})")
             try:
-                yield listener.address
+                yield
             finally:
                 server.should_exit = True
 
