@@ -13,7 +13,6 @@ from donewhen.server.methods.place import place
 from donewhen.server.methods.sessions import is_live
 from donewhen.session.log.open_archive import any_archive
 from donewhen.session.log.state import SessionState, replay_log
-from donewhen.session.person import control_socket
 from donewhen.workspace.state_dir import state_root
 
 if TYPE_CHECKING:
@@ -133,6 +132,8 @@ def _question(state: SessionState, question: str) -> "AskedQuestion | None":
 
 def _ask_owner(id: str, request: dict[str, Any]) -> tuple[str, bool]:
     """Send a request to the process that works on a session. Return the session's id, and whether it agreed."""
+    from donewhen.session.person import control_socket  # loaded on use: it imports anyio
+
     with any_archive() as archive:
         session = archive.find(id)
         live = is_live(archive.owner(session))
