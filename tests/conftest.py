@@ -19,6 +19,9 @@ from tiers import examples, left_out
 CALLERS_HOME = Path(os.environ.get("HOME") or Path.home())
 """Read at import, before a test gets its own home."""
 
+OF_MAKE = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES")
+"""Variables by which a make that a test starts would count as a part of the make that runs the tests."""
+
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / ".cache" / "tables"
 LONGEST_TABLE = 24
@@ -77,7 +80,7 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     }.items():
         place.mkdir(parents=True)
         monkeypatch.setenv(variable, str(place))
-    for variable in [name for name in os.environ if name.startswith("DONEWHEN_")]:
+    for variable in [name for name in os.environ if name.startswith("DONEWHEN_") or name in OF_MAKE]:
         monkeypatch.delenv(variable)
     return home
 

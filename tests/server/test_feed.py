@@ -226,7 +226,10 @@ def test_the_board_goes_on_where_a_reader_was_and_begins_new_sessions_at_their_f
         *(("three", n) for n in (1, 2)),
         *(("two", n) for n in (1, 2, 3, 4)),
     ]
-    assert all([seq for id, seq in found if id == name] == sorted(seq for id, seq in found if id == name) for name in ("one", "two", "three"))
+    assert all(
+        [seq for id, seq in found if id == name] == sorted(seq for id, seq in found if id == name)
+        for name in ("one", "two", "three")
+    )
 
 
 def test_a_board_without_a_position_begins_now(feed: Feed, writer: Archive) -> None:

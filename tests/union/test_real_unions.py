@@ -9,7 +9,7 @@ import pytest
 
 from donewhen.events import CheckCompleted, Event
 from donewhen.session.settings.contract_file import contract_in
-from donewhen.session.verbs.union import combine
+from donewhen.session.verbs.union import combine, patches_of
 from donewhen.session.workplace import open_workplace
 from donewhen.union.combine import United
 from needs import needs
@@ -32,7 +32,8 @@ async def united(root: Path, words: Sequence[str]) -> tuple[United, int]:
     """The union, and the number of checks that ran in the search."""
     row_text: list[Event] = []
     async with open_workplace(root) as place:
-        combined = await combine(place, contract_in(place.settings), place.repo.head, words, row_text.append)
+        patches = await patches_of(place, place.repo.head, words, root)
+        combined = await combine(place, contract_in(place.settings), place.repo.head, patches, row_text.append)
     ran = [one for one in row_text if isinstance(one, CheckCompleted) and not one.cached and one.phase == "union"]
     assert git(root, "rev-parse", f"{combined.branch}^{{tree}}") == combined.united.together.tree
     return combined.united, len(ran)

@@ -1,7 +1,7 @@
 """Light client of the daemon's unix socket, for the command line: only `json` and `socket` are loaded.
 
-    client = connect(state)              # None if no daemon runs
-    client.call("session.cancel", id="…")
+client = connect(state)              # None if no daemon runs
+client.call("session.cancel", id="…")
 """
 
 import contextlib
@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,46 +47,86 @@ class DaemonClient:
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
-        self._reader = line.makefile("rb")
+        self._held = bytearray()
         self._ids = itertools.count(1)
         self._notifications: list[dict[str, Any]] = []
+        self.hear: Callable[[str], None] = _ignore
+        """Receives lines for a person about the calls of this connection."""
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
-            self._reader.close()
             self._line.close()
 
-    def enter(self) -> None:
+    def fileno(self) -> int:
+        return self._line.fileno()
+
+    def enter(self) -> Any:
         """Let the calls of this connection work in the directory and with the variables of this program."""
-        self.call("connection.enter", directory=os.getcwd(), variables=dict(os.environ))
+        return self.call("connection.enter", directory=os.getcwd(), variables=dict(os.environ))
 
     def call(self, method: str, **params: Any) -> Any:
         """Return the result of a call. Raise CallFailed with the kind and the exit code of an error."""
         id = next(self._ids)
         request = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
-        self._line.sendall(json.dumps(request).encode() + b"\n")
+        try:
+            self._line.sendall(json.dumps(request).encode() + b"\n")
+        except OSError as error:
+            raise _closed() from error
         while True:
             message = self._read()
             if message.get("id") == id:
                 return _result(message)
-            self._notifications.append(message)
+            self._keep(message)
 
     def notifications(self) -> Iterator[dict[str, Any]]:
-        """Yield the notifications of this connection until the daemon closes it."""
+        """Yield the notifications of this connection. Raise CallFailed when the daemon closes it."""
         while True:
-            if self._notifications:
+            while self._notifications:
                 yield self._notifications.pop(0)
-                continue
-            try:
-                yield self._read()
-            except CallFailed:
-                return
+            self._keep(self._read())
+
+    def kept(self) -> Iterator[dict[str, Any]]:
+        """Yield the notifications that are here already, after `take` has taken what was readable."""
+        while self._notifications:
+            yield self._notifications.pop(0)
+
+    def take(self) -> None:
+        """Read what is readable now. Raise CallFailed if the daemon has closed the connection."""
+        self._receive()
+        while b"\n" in self._held:
+            self._keep(self._read())
+
+    def _keep(self, message: dict[str, Any]) -> None:
+        if message.get("method") == "connection.note":
+            self.hear(message["params"]["text"])
+        elif "method" in message:
+            self._notifications.append(message)
 
     def _read(self) -> dict[str, Any]:
-        with contextlib.suppress(OSError):
-            if data := self._reader.readline():
-                return json.loads(data)
-        raise CallFailed("machinery", "the daemon closed the connection", 4)
+        start = 0
+        while (end := self._held.find(b"\n", start)) < 0:
+            start = len(self._held)
+            self._receive()
+        line = bytes(self._held[:end])
+        del self._held[: end + 1]
+        return json.loads(line)
+
+    def _receive(self) -> None:
+        try:
+            data = self._line.recv(1 << 16)
+        except OSError as error:
+            raise _closed() from error
+        if not data:
+            raise _closed()
+        self._held += data
+
+
+def _ignore(line: str) -> None:
+    del line
+
+
+def _closed() -> CallFailed:
+    return CallFailed("closed", "the daemon closed the connection", 4)
 
 
 def _result(message: dict[str, Any]) -> Any:

@@ -22,7 +22,7 @@ from donewhen.records import frozen
 from donewhen.server.calls.calls import CallProcesses
 from donewhen.server.calls.prepared_process import PreparedProcess
 from donewhen.server.client import socket_path
-from donewhen.server.daemon_service import DaemonService
+from donewhen.server.daemon_service import DaemonService, Store
 from donewhen.server.feed.feed import Feed
 from donewhen.server.loops_of_user import run_loops_of_user
 from donewhen.server.methods.method import Right
@@ -88,11 +88,14 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
     from donewhen.server.parameters import validators
     from donewhen.server.rpc.unix_socket import listening
 
-    with contextlib.closing(archive_of(local_settings(), say)) as archive:
-        feed = Feed(archive)
-        calls = CallProcesses(prepared, options.places, feed.poke)
+    settings = local_settings()
+    with contextlib.closing(archive_of(settings, say)) as archive:
+        store = Store(archive, settings.text("storage", "url"))
+        calls = CallProcesses(prepared, options.places)
+        feed = Feed(archive, calls.sessions.__contains__)
+        calls.on_change, calls.on_end = feed.poke, feed.has_stopped
         async with anyio.create_task_group() as tasks, calls.open():
-            service = DaemonService(TABLE, validators(TABLE), calls, feed, archive, say)
+            service = DaemonService(TABLE, validators(TABLE), calls, feed, store, say)
             feed.look()
             tasks.start_soon(feed.run)
             path = socket_path(state)
@@ -103,7 +106,7 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
             async with listening(path, client, os.geteuid()), _signals() as stop:
                 say(f"the daemon listens on {path}")
                 await _take_over(service, archive, say)
-                tasks.start_soon(run_loops_of_user, calls, TrustBook(state), say)
+                tasks.start_soon(run_loops_of_user, calls, TrustBook(state), store.url, say)
                 await stop.wait()
                 await _drain(calls, stop, options.drain_secs, say)
             tasks.cancel_scope.cancel()
@@ -162,7 +165,7 @@ class _StopRequest:
 async def _signals() -> AsyncGenerator[_StopRequest]:
     stop = _StopRequest()
 
-    async def receive(task_group: TaskGroup) -> None:
+    async def receive() -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             ready.set()
             async for one in signals:
@@ -170,7 +173,7 @@ async def _signals() -> AsyncGenerator[_StopRequest]:
 
     ready = anyio.Event()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(receive, tasks)
+        tasks.start_soon(receive)
         await ready.wait()
         yield stop
         tasks.cancel_scope.cancel()

@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from donewhen.records import frozen
 from donewhen.server.call_errors import CallRefused
 from donewhen.server.calls.calls import Call, CallProcesses
 from donewhen.server.feed.feed import Feed
@@ -31,6 +32,15 @@ CONTINUES = ("session.approve", "session.deny", "session.answer", "contract.revi
 Say = Callable[[str], None]
 
 
+@frozen
+class Store:
+    """Where the daemon's sessions are."""
+
+    archive: Archive
+    url: str
+    """The setting `storage.url`."""
+
+
 class DaemonService:
     def __init__(
         self,
@@ -38,7 +48,7 @@ class DaemonService:
         checked: Mapping[str, Checked],
         calls: CallProcesses,
         feed: Feed,
-        archive: Archive,
+        store: Store,
         say: Say,
     ) -> None:
         """`checked` has for each method the function that checks its parameters."""
@@ -46,7 +56,8 @@ class DaemonService:
         self._checked = checked
         self._calls = calls
         self._feed = feed
-        self._archive = archive
+        self._archive = store.archive
+        self._storage = store.url
         self._say = say
         self._readers = anyio.CapacityLimiter(MOST_READERS)
         self._own = Surroundings(os.getcwd(), dict(os.environ))
@@ -56,32 +67,30 @@ class DaemonService:
         self._require_right(caller, found.right, method)
         given = self._checked[method](params)
         self._require_session(caller, given.get("id"))
-        surroundings = caller.surroundings or self._own
+        say, call = caller.hear or self._say, self._call(method, given, caller.surroundings)
         if found.begins:
-            return await self._calls.begin(Call(method, given, surroundings), self._say)
-        if found.in_process:
-            result = await self._calls.call(Call(method, given, surroundings), self._say)
-        else:
-            result = await self._read(found, given)
-        if method in CONTINUES and isinstance(result, Mapping) and not result.get("live"):
-            await self.resume(str(result["id"]), surroundings)
+            return await self._calls.begin(call, say)
+        result = await (self._calls.call(call, say) if found.in_process else self._read(found, given, say))
+        if method in CONTINUES and not result["live"] and not result.get("is_optional"):
+            await self.resume(result["id"], caller.surroundings, say)
         self._feed.poke()
         return result
 
-    async def resume(self, session: str, surroundings: Surroundings | None = None) -> None:
+    async def resume(self, session: str, surroundings: Surroundings | None = None, say: Say | None = None) -> None:
         """Let a session go on in a call process."""
-        await self._calls.begin(Call("session.resume", {"id": session}, surroundings or self._own), self._say)
+        await self._calls.begin(self._call("session.resume", {"id": session}, surroundings), say or self._say)
 
-    async def _read(self, method: Method, given: Mapping[str, Any]) -> Any:
-        function = partial(method.function, CallContext(say=self._say)) if method.takes_context else method.function
+    def _call(self, method: str, given: Mapping[str, Any], surroundings: Surroundings | None) -> Call:
+        return Call(method, given, surroundings or self._own, self._storage)
+
+    async def _read(self, method: Method, given: Mapping[str, Any], say: Say) -> Any:
+        function = partial(method.function, CallContext(say=say)) if method.takes_context else method.function
         if inspect.iscoroutinefunction(method.function):
             return await function(**given)
         return await anyio.to_thread.run_sync(partial(function, **given), limiter=self._readers)
 
     @contextlib.asynccontextmanager
-    async def subscribe(
-        self, caller: Caller, method: str, params: Mapping[str, Any]
-    ) -> AsyncGenerator[Subscription]:
+    async def subscribe(self, caller: Caller, method: str, params: Mapping[str, Any]) -> AsyncGenerator[Subscription]:
         self._require_right(caller, Right.OBSERVE, method)
         self._feed.look()
         if method == "board.subscribe":
@@ -112,5 +121,3 @@ def _require_only(params: Mapping[str, Any], known: tuple[str, ...]) -> None:
         if name not in known:
             problem = f"there is no parameter {name[:60]!r}; there are: {', '.join(known)}"
             raise CallRefused("invalid_params", problem, code=INVALID_PARAMS)
-
-

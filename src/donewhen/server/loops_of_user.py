@@ -19,12 +19,13 @@ PLACES = 2
 Say = Callable[[str], None]
 
 
-async def run_loops_of_user(calls: CallProcesses, trust: TrustBook, say: Say) -> None:
+async def run_loops_of_user(calls: CallProcesses, trust: TrustBook, storage: str, say: Say) -> None:
     """Run the scheduler of each repository that has loops, until it is cancelled. New repositories are noticed."""
     running: set[Path] = set()
 
     async def run(repo: Path) -> None:
-        call = Call(RUN_LOOPS.name, {"repo": str(repo), "places": PLACES}, Surroundings(str(repo), dict(os.environ)))
+        surroundings = Surroundings(str(repo), dict(os.environ))
+        call = Call(RUN_LOOPS.name, {"repo": str(repo), "places": PLACES}, surroundings, storage)
         try:
             await calls.call(call, say)
         except DonewhenError as error:

@@ -3,7 +3,7 @@
 Sockets, the web, MCP, ACP and the Python API use a `Service` and nothing else of the daemon.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -30,6 +30,8 @@ class Caller:
     """The only session that the caller may see; empty for all."""
     surroundings: Surroundings | None = None
     """None: the daemon's own."""
+    hear: Callable[[str], None] | None = None
+    """Receives lines for a person about the calls; None: they go to the daemon's log."""
 
 
 @frozen

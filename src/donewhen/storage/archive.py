@@ -85,6 +85,8 @@ class Archive:
         """Return the only session id with this prefix. An empty prefix is an error, even with only one session."""
         if not prefix:
             raise BadInput("the id of a session is empty")
+        if not _ID.fullmatch(prefix):
+            raise _unknown(prefix)
         found = ids_with_prefix(self._connection, prefix, None if repo is None else storable(repo))
         if prefix in found or len(found) == 1:
             return prefix if prefix in found else found[0]

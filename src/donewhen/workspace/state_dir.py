@@ -4,7 +4,6 @@ Only the owner can read them, and they are hidden from every sandbox. Their cont
 it. This module only finds, creates and protects the directories.
 """
 
-import hashlib
 import os
 import stat
 from collections.abc import Mapping
@@ -33,6 +32,8 @@ def repository_directory(root: Path, common_dir: Path) -> Path:
 
 def repository_key(common_dir: Path) -> str:
     """Return the key of a repository: a hash of its path on disk, so that its content cannot claim another key."""
+    import hashlib  # loaded on use: a client of the daemon needs no key
+
     return hashlib.sha256(os.fsencode(common_dir)).hexdigest()[:16]
 
 

@@ -50,7 +50,7 @@ def command(as_json: bool) -> int:
     return 0
 
 
-def table(found: Sequence[Mapping[str, str]], width: int | None) -> Iterator[str]:
+def table(found: Sequence[Mapping[str, Any]], width: int | None) -> Iterator[str]:
     """Yield aligned lines. On a terminal none exceeds `width`: reasons are wrapped; a narrow one has no columns."""
     rows = [[one_line(cell) for cell in _cells(one)] for one in found]
     widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
@@ -66,7 +66,7 @@ def table(found: Sequence[Mapping[str, str]], width: int | None) -> Iterator[str
         yield from _row_with_reason(GAP.join(cells) + GAP, left, one_line(one["reason"]), width)
 
 
-def _cells(one: Mapping[str, str]) -> list[str]:
+def _cells(one: Mapping[str, Any]) -> list[str]:
     return [one["name"], one["version"] or UNKNOWN, one["status"].replace("_", " "), one["way"], one["governance"]]
 
 

@@ -2,6 +2,7 @@
 
 import click
 
+from donewhen.cli import through_daemon
 from donewhen.cli.session_argument import matching_ids, newest_for
 from donewhen.cli.verbs.resume import continue_session
 from donewhen.errors import BadInput
@@ -27,7 +28,11 @@ def command(words: tuple[str, ...], as_json: bool) -> int:
         raise BadInput("answer takes an ID and one TEXT; put the text in quotes: donewhen answer ID 'TEXT'")
     if not ids:
         _require_text(text)
-    answered = session_answer(ids[0] if ids else newest_for("answer"), text)
+    session = ids[0] if ids else newest_for("answer")
+    code = through_daemon.decide("session.answer", session, as_json, text=text)
+    if code is not None:
+        return code
+    answered = session_answer(session, text)
     return 0 if answered["live"] else continue_session(answered["id"], as_json)
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from donewhen.cli import through_daemon
 from donewhen.cli.group import one_line, say
 from donewhen.cli.session_argument import session_argument
 from donewhen.cli.verbs.resume import continue_session
@@ -31,6 +32,9 @@ def command(session: str, as_json: bool) -> int:
         with session_watcher(as_json, may_ask=False, before=records_of(session)) as watch:
             decided = anyio.run(session_approve, CallContext(watch=watch), session)
         return _show(decided, as_json)
+    code = through_daemon.decide("session.approve", session, as_json)
+    if code is not None:
+        return code
     decided = anyio.run(session_approve, SILENT, session)
     return 0 if decided["live"] else continue_session(decided["id"], as_json)
 

@@ -2,7 +2,6 @@
 
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -19,34 +18,32 @@ if TYPE_CHECKING:
 @click.option("--head", is_flag=True, help="Judge HEAD alone, without the working tree's changes.")
 @click.option("--as-is", is_flag=True, help="Judge the files as you left them, without protection.")
 @click.option("--fresh", is_flag=True, help="Ignore cached results.")
-@click.option("--receipt", type=click.Path(path_type=Path), default=None, help="Write the evidence to this file.")
+@click.option("--receipt", type=click.Path(), default="", help="Write the evidence to this file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON event per line on stdout.")
-def command(head: bool, as_is: bool, fresh: bool, receipt: Path | None, as_json: bool) -> int:
+def command(head: bool, as_is: bool, fresh: bool, receipt: str, as_json: bool) -> int:
     """Judge the working tree against HEAD: 0 when every check passes, 1 when not.
 
     Protected paths (tests, their configuration, files that the checks run) are judged as they are in HEAD. Edits to
     them are listed as not graded.
     """
-    # Imported here, because help and completion do not need these modules. Not through `server.methods`: that loads the
-    # database of sessions, which a check does not use.
+    # Imported here, because help and completion do not need these modules.
     from donewhen.cli.views import contract_lines
     from donewhen.cli.views.audience import audience
-    from donewhen.session.check.judge_tree import CheckRequest
+    from donewhen.server.methods.call_context import CallContext, ContractViews
+    from donewhen.server.methods.contracts import contract_check
     from donewhen.session.settings.contract_file import NothingToPropose
-    from donewhen.session.verbs.check import CheckWatcher, check
 
     if head and as_is:
         raise BadInput(
             "--head and --as-is exclude each other: --head ignores the working tree, --as-is judges all of it"
         )
-    request = CheckRequest(subject="head" if head else "as-is" if as_is else "working", fresh=fresh)
-    watch = CheckWatcher(say=say, judging=partial(audience, as_json), accepts=_accepts)
+    context = CallContext(say=say, views=ContractViews(judging=partial(audience, as_json), accepts=_accepts))
     try:
-        verdict = anyio.run(check, request, receipt, watch)
+        judged = anyio.run(contract_check, context, "head" if head else "as-is" if as_is else "working", fresh, receipt)
     except NothingToPropose as nothing:
         contract_lines.show_nothing_found(nothing)
         return nothing.exit_code
-    return 0 if verdict.green else 1
+    return 0 if judged["green"] else 1
 
 
 def _accepts(proposal: "ContractProposal") -> bool:

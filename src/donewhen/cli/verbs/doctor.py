@@ -1,7 +1,6 @@
 """The verb `donewhen doctor`: what is missing on this machine, what does not work without it, and what to type."""
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import anyio
@@ -11,7 +10,7 @@ from donewhen.cli.group import one_line
 from donewhen.server.methods.machine import doctor_run
 
 if TYPE_CHECKING:
-    from donewhen.session.verbs.doctor import Diagnosis
+    from donewhen.server.methods.machine_results import DoctorFinding
 
 
 @click.command("doctor")
@@ -23,18 +22,18 @@ def command(as_json: bool) -> int:
     """
     findings = anyio.run(doctor_run)
     if as_json:
-        click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}))
+        click.echo(json.dumps({"findings": findings}))
     else:
-        width = max(len(finding.name) for finding in findings)
+        width = max(len(finding["name"]) for finding in findings)
         for finding in findings:
             _show(finding, width)
-    return 0 if all(finding.ok for finding in findings) else 1
+    return 0 if all(finding["ok"] for finding in findings) else 1
 
 
-def _show(finding: "Diagnosis", width: int) -> None:
-    mark = "ok  " if finding.ok else click.style("miss", fg="red", bold=True)
-    click.echo(f"{mark}  {finding.name:<{width}}  {one_line(finding.found)}")
-    if not finding.ok:
-        for label, text in (("costs", finding.cost), ("fix", finding.fix)):
+def _show(finding: "DoctorFinding", width: int) -> None:
+    mark = "ok  " if finding["ok"] else click.style("miss", fg="red", bold=True)
+    click.echo(f"{mark}  {finding['name']:<{width}}  {one_line(finding['found'])}")
+    if not finding["ok"]:
+        for label, text in (("costs", finding["cost"]), ("fix", finding["fix"])):
             if text:
                 click.echo(f"      {'':<{width}}  {label}: {one_line(text)}")

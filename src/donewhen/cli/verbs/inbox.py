@@ -2,7 +2,7 @@
 
 import datetime
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -35,7 +35,7 @@ def command(as_json: bool) -> int:
     return 0
 
 
-def _lines(item: dict[str, Any]) -> Iterator[str]:
+def _lines(item: Mapping[str, Any]) -> Iterator[str]:
     name = f"loop {item['loop']}" if item["loop"] else item["kind"]
     where = item["session"] or "-"
     yield f"{where}  {name}: {item['title']}" if item["title"] != item["loop"] else f"{where}  {name}"

@@ -20,24 +20,24 @@ def command() -> int:
     # Imported here, because help and completion do not need these modules.
     from donewhen.cli.views import contract_lines
     from donewhen.cli.views.audience import audience
+    from donewhen.server.methods.call_context import CallContext, ContractViews
     from donewhen.session.settings.contract_file import NothingToPropose
-    from donewhen.session.verbs.init import InitWatcher
 
-    watch = InitWatcher(say=say, proposed=contract_lines.show, judging=audience, allows=_allows)
+    views = ContractViews(proposed=contract_lines.show, judging=audience, allows=_allows)
     try:
-        written = anyio.run(contract_init, watch)
+        written = anyio.run(contract_init, CallContext(say=say, views=views))
     except NothingToPropose as nothing:
         contract_lines.show_nothing_found(nothing)
         return nothing.exit_code
-    if not written.checks:
-        click.echo(one_line(f"{written.file} already has a check for everything that was found"))
+    if not written["checks"]:
+        click.echo(one_line(f"{written['file']} already has a check for everything that was found"))
         return 0
-    contract_lines.show_product(written.product)
-    names = [one.check.name for one in written.checks]
-    keys = [f"{key} = {list(values)}" for key, values in written.workspace.items()]
-    product = ["product"] if written.product else []
-    done = "wrote" if written.before is None else "added to"
-    click.echo(one_line(f"{done} {written.file}: {', '.join([*names, *product, *keys])}"))
+    contract_lines.show_product(written["product"])
+    names = [one["name"] for one in written["checks"]]
+    keys = [f"{key} = {values}" for key, values in written["workspace"].items()]
+    product = ["product"] if written["product"] else []
+    done = "wrote" if written["is_new"] else "added to"
+    click.echo(one_line(f"{done} {written['file']}: {', '.join([*names, *product, *keys])}"))
     return 0
 
 

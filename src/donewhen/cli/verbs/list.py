@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from donewhen.cli import through_daemon
 from donewhen.cli.group import one_line, say
-from donewhen.server.methods.call_context import CallContext
-from donewhen.server.methods.sessions import session_list
+
+if TYPE_CHECKING:
+    from donewhen.server.methods.results import SessionEntry
 
 
 @click.command("list")
@@ -18,7 +21,7 @@ from donewhen.server.methods.sessions import session_list
 )
 def command(as_json: bool, limit: int) -> int:
     """The sessions of this user, the newest first."""
-    for row in session_list(CallContext(say=say), limit=limit):
+    for row in through_daemon.call("session.list", partial(_list_alone, limit), limit=limit):
         if as_json:
             click.echo(json.dumps(row))
             continue
@@ -27,6 +30,13 @@ def command(as_json: bool, limit: int) -> int:
         at = row["created_at"][:16].replace("T", " ")
         click.echo(one_line(f"{row['id']}  {at}  {state:<17}  {row['title']}{optional}"))
     return 0
+
+
+def _list_alone(limit: int) -> "list[SessionEntry]":
+    from donewhen.server.methods.call_context import CallContext
+    from donewhen.server.methods.sessions import session_list
+
+    return session_list(CallContext(say=say), limit=limit)
 
 
 def state_of(session: Mapping[str, Any]) -> str:

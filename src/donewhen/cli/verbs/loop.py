@@ -2,7 +2,7 @@
 
 import datetime
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,12 +26,13 @@ from donewhen.errors import BadInput, DonewhenError
 from donewhen.loops.loop_records import PAUSED_BY_PERSON
 from donewhen.loops.round_outcome import RoundOutcome
 from donewhen.server.methods import loops as methods
+from donewhen.server.methods.call_context import CallContext
 
 if TYPE_CHECKING:
-    from donewhen.loops.run import RoundResult
+    from donewhen.server.methods.loop_results import RoundEnding
 
+CONTEXT = CallContext(say=say)
 EMPTY = "this repository has no loops; a ready-made one: donewhen loop add; your own: [[loop]] in donewhen.toml"
-CANCELLED_EXIT = 130
 SHOW_INDENT = " " * 13
 BUDGET = {
     "a round": {
@@ -52,7 +53,7 @@ def matching_loops(ctx: click.Context, parameter: click.Parameter, typed: str) -
     """Return the loops of this repository whose name begins with what was typed."""
     del ctx, parameter
     try:
-        names = methods.loop_names()
+        names = methods.names()
     except DonewhenError:
         return []  # a shell has no place for a message
     return [CompletionItem(name) for name in names if name.startswith(typed)]
@@ -70,7 +71,7 @@ command.add_command(loop_add.command)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per loop and line.")
 def list_loops(as_json: bool) -> int:
     """List the loops of this repository: level, next run, last outcomes, use of today, schedule and action."""
-    found = methods.loop_list(say)
+    found = methods.loop_list(CONTEXT)
     if as_json:
         for row in found["loops"]:
             click.echo(json.dumps(row))
@@ -81,7 +82,7 @@ def list_loops(as_json: bool) -> int:
     return BadInput.exit_code if found["errors"] else 0
 
 
-def _print_list(rows: list[dict[str, Any]], has_others: bool) -> None:
+def _print_list(rows: Sequence[Mapping[str, Any]], has_others: bool) -> None:
     if not rows:
         if not has_others:
             say(EMPTY)
@@ -99,7 +100,7 @@ def _print_list(rows: list[dict[str, Any]], has_others: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(name: str, as_json: bool) -> int:
     """Show one loop: every key, the next occurrences, and what a person must accept before it runs."""
-    known = methods.loop_show(name, say)
+    known = methods.loop_show(CONTEXT, name)
     if as_json:
         click.echo(json.dumps(known))
         return 0
@@ -120,25 +121,21 @@ def run(name: str, dry_run: bool, unless_paused: bool, as_json: bool) -> int:
 
     The outcome is the exit code: 0 reported, proceeded or skipped, 3 escalated, 4 failed, 5 budget, 130 cancelled.
     """
-    from functools import partial
-
     import anyio
 
     from donewhen.cli.views.session_audience import session_watcher
 
-    if unless_paused and methods.loop_is_held(name, say):
+    if unless_paused and methods.is_held(CONTEXT, name):
         return 0
     if unless_paused and not as_json:
         return _run_for_cron(name, dry_run)
     with session_watcher(as_json, may_ask=False) as watch:
-        result = anyio.run(partial(methods.loop_run, name, watch, dry_run))
+        result = anyio.run(methods.loop_run, CallContext(watch=watch), name, dry_run)
     return show_round(result, as_json)
 
 
 def _run_for_cron(name: str, dry_run: bool) -> int:
     """Run one round. Print only what is delivered and failures: cron mails whatever is printed."""
-    from functools import partial
-
     import anyio
 
     from donewhen.loops.report import UNDELIVERED
@@ -154,33 +151,30 @@ def _run_for_cron(name: str, dry_run: bool) -> int:
             say(line)
 
     watch = SessionWatcher(on_record=ignore_record, say=keep_or_say)
-    result = anyio.run(partial(methods.loop_run, name, watch, dry_run))
-    if not result.printed and result.outcome is not RoundOutcome.FAILED:
-        return result.outcome.exit_code
+    result = anyio.run(methods.loop_run, CallContext(watch=watch), name, dry_run)
+    if not result["printed"] and result["outcome"] != RoundOutcome.FAILED.value:
+        return result["exit_code"]
     for note in notes:
         say(note)
     return show_round(result, as_json=False)
 
 
-def show_round(result: "RoundResult", as_json: bool) -> int:
+def show_round(result: "RoundEnding", as_json: bool) -> int:
     """Print how a round ended, and return the exit code."""
-    finished = result.finished
-    for line in result.printed.splitlines():
+    for line in result["printed"].splitlines():
         click.echo(one_line(line), err=as_json)
-    reason = f": {finished.reason}" if finished.reason else ""
-    click.echo(one_line(f"loop {finished.loop}: {finished.outcome}{reason}"), err=as_json)
-    if result.outcome is RoundOutcome.ESCALATED:
+    reason = f": {result['reason']}" if result["reason"] else ""
+    click.echo(one_line(f"loop {result['loop']}: {result['outcome']}{reason}"), err=as_json)
+    if result["outcome"] == RoundOutcome.ESCALATED.value:
         for verb in ("diff", "approve", "deny"):
-            click.echo(f"  donewhen {verb} {result.session}", err=as_json)
-    return CANCELLED_EXIT if result.is_cancelled else result.outcome.exit_code
+            click.echo(f"  donewhen {verb} {result['id']}", err=as_json)
+    return result["exit_code"]
 
 
 @command.command("start")
 @click.option("--places", type=click.IntRange(min=1), default=2, show_default=True, help="Rounds at the same time.")
 def start(places: int) -> int:
     """Run the loops of this repository when they are due, until Ctrl-C."""
-    from functools import partial
-
     import anyio
 
     def log(line: str) -> None:
@@ -189,14 +183,14 @@ def start(places: int) -> int:
     def show(line: str) -> None:
         click.echo(one_line(line))
 
-    return CANCELLED_EXIT if anyio.run(partial(methods.loop_start, log, show, places)) else 0
+    return methods.CANCELLED_EXIT if anyio.run(methods.run_scheduler, CallContext(say=log), show, places) else 0
 
 
 @command.command("pause")
 @click.argument("name", shell_complete=matching_loops)
 def pause(name: str) -> int:
     """Pause a loop: it is not due until it is resumed. A round that is running goes on."""
-    reason = methods.loop_pause(name, say)
+    reason = methods.loop_pause(CONTEXT, name)
     already = "" if reason == PAUSED_BY_PERSON else f" already: {limit_words(reason)}"
     click.echo(one_line(f"loop {name}: paused{already}; donewhen loop resume {name}"))
     return 0
@@ -206,7 +200,7 @@ def pause(name: str) -> int:
 @click.argument("name", shell_complete=matching_loops)
 def resume(name: str) -> int:
     """End the pause of a loop, and forget its failures. What was missed is not made up for."""
-    methods.loop_resume(name, say)
+    methods.loop_resume(CONTEXT, name)
     click.echo(f"loop {name}: resumed")
     return 0
 
@@ -215,7 +209,7 @@ def resume(name: str) -> int:
 @click.argument("name", shell_complete=matching_loops)
 def promote(name: str) -> int:
     """Let a loop act alone, after verified works that nobody reverted or denied. Only a person does this."""
-    reason = methods.loop_promote(name, say)
+    reason = methods.loop_promote(CONTEXT, name)
     click.echo(f"loop {name}: unattended from now on; {reason}")
     return 0
 
@@ -224,7 +218,7 @@ def promote(name: str) -> int:
 @click.argument("name", shell_complete=matching_loops)
 def demote(name: str) -> int:
     """Let a person decide about everything that a loop does. Works are counted again from now on."""
-    methods.loop_demote(name, say)
+    methods.loop_demote(CONTEXT, name)
     click.echo(f"loop {name}: a person decides from now on")
     return 0
 
@@ -236,10 +230,10 @@ def demote(name: str) -> int:
 def history(name: str, limit: int, as_json: bool) -> int:
     """What became of every occurrence of a loop, the newest first. Without NAME: of all loops of this repository."""
     if as_json:
-        for row in methods.loop_history(name, limit, say):
+        for row in methods.loop_history(CONTEXT, name, limit):
             click.echo(json.dumps(row))
         return 0
-    rows = newest_folded(lambda count: methods.loop_history(name, count, say), limit)
+    rows = newest_folded(lambda count: methods.loop_history(CONTEXT, name, count), limit)
     if not rows:
         say("no round was run yet")
         return 0
@@ -248,7 +242,7 @@ def history(name: str, limit: int, as_json: bool) -> int:
     return 0
 
 
-def _lines(known: dict[str, Any]) -> Iterator[str]:
+def _lines(known: Mapping[str, Any]) -> Iterator[str]:
     yield f"{known['name']}  {known['intent']}"
     yield f"  level      {known['level']}" + (f", because {known['level_reason']}" if known["level_reason"] else "")
     if earned := known["evidence"]:

@@ -3,7 +3,7 @@
 import json
 import shutil
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -70,7 +70,7 @@ def _list(as_json: bool) -> int:
     return 0
 
 
-def _table(rows: list[dict[str, Any]], width: int) -> Iterator[str]:
+def _table(rows: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
     cells = [(one["name"], one["schedule"], one["level"] or "-", one["action"] or "-") for one in rows]
     widths = [max(map(len, column)) for column in zip(HEADINGS, *cells, strict=True)]
 
@@ -92,7 +92,7 @@ def _table(rows: list[dict[str, Any]], width: int) -> Iterator[str]:
             yield from (INDENT + line for line in lines)
 
 
-def _written_lines(written: dict[str, Any]) -> Iterator[str]:
+def _written_lines(written: Mapping[str, Any]) -> Iterator[str]:
     name = written["name"]
     yield f"wrote {written['file']}"
     yield f"  level     {written['level']}, action {written['action']}, {written['words']}"

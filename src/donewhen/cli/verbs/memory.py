@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -11,7 +11,9 @@ import click
 from donewhen.cli.group import one_line, say
 from donewhen.errors import BadInput
 from donewhen.server.methods import memory as methods
+from donewhen.server.methods.call_context import CallContext
 
+CONTEXT = CallContext(say=say)
 MOST_BYTES = 256 * 1024 * 1024
 EMPTY = "nothing is remembered yet; a repair is learnt when a check turns from red to green in a session"
 
@@ -35,7 +37,7 @@ def list_repairs(words: tuple[str, ...], repo: str, tag: str, as_json: bool) -> 
     """
     if tag:
         return _list_texts(tag, as_json)
-    found = methods.memory_list(" ".join(words), repo, say)
+    found = methods.memory_list(CONTEXT, " ".join(words), repo)
     if not found:
         say("no repair matches" if words or repo else EMPTY)
     for known in found:
@@ -44,7 +46,7 @@ def list_repairs(words: tuple[str, ...], repo: str, tag: str, as_json: bool) -> 
 
 
 def _list_texts(tag: str, as_json: bool) -> int:
-    found = methods.memory_texts(tag, say)
+    found = methods.memory_texts(CONTEXT, tag)
     if not found:
         say(f"nothing is remembered with the tag {tag}")
     for one in found:
@@ -58,7 +60,7 @@ def _list_texts(tag: str, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(id: str, as_json: bool) -> int:
     """Show one repair: the failure, its message, the change, and how its hints did."""
-    known = methods.memory_show(id, say)
+    known = methods.memory_show(CONTEXT, id)
     if as_json:
         click.echo(json.dumps(known))
         return 0
@@ -76,10 +78,10 @@ def forget(ids: tuple[str, ...], every: bool, tag: str) -> int:
     if sum(map(bool, (ids, every, tag))) != 1:
         raise BadInput("name the repairs: donewhen memory forget ID, or --all")
     if tag:
-        count = methods.memory_forget_texts(tag, say)
+        count = methods.memory_forget_texts(CONTEXT, tag)
         say(f"forgotten: {count} text{'' if count == 1 else 's'}")
         return 0
-    count = methods.memory_forget(list(ids), every, say)
+    count = methods.memory_forget(CONTEXT, list(ids), every)
     say(f"forgotten: {count} repair{'' if count == 1 else 's'}")
     return 0
 
@@ -88,7 +90,7 @@ def forget(ids: tuple[str, ...], every: bool, tag: str) -> int:
 @click.argument("file", required=False, metavar="[FILE]")
 def export(file: str | None) -> int:
     """Write all repairs with their counts to FILE or to stdout, one JSON object per line."""
-    lines = list(methods.memory_export(say))
+    lines = methods.memory_export(CONTEXT)
     if not lines:
         say(EMPTY)
     text = "".join(f"{line}\n" for line in lines)
@@ -106,8 +108,9 @@ def export(file: str | None) -> int:
 @click.argument("file", metavar="FILE")
 def import_repairs(file: str) -> int:
     """Add what `export` wrote elsewhere; what is known already stays as it is. `-` reads what is piped in."""
-    count, new = methods.memory_import(file, _read(file), say)
-    say(f"imported: {count} repair{'' if count == 1 else 's'}, {new} of them new")
+    done = methods.memory_import(CONTEXT, _read(file), file)
+    count = done["repairs"]
+    say(f"imported: {count} repair{'' if count == 1 else 's'}, {done['new']} of them new")
     return 0
 
 
@@ -124,7 +127,7 @@ def signature(file: str | None, check: str) -> int:
     return 0
 
 
-def _summary_line(known: dict[str, Any]) -> str:
+def _summary_line(known: Mapping[str, Any]) -> str:
     counts = f"+{known['helped']} -{known['hurt']}"
     state = f" ({known['state']})" if known["state"] != "offered" else ""
     source = known["repo"] if known["learnt_here"] else f"imported or older: {known['repo'] or 'unknown'}"
@@ -142,7 +145,7 @@ STATES = {
 NOT_LEARNT_HERE = "imported, or from an older version: used as a hint only with memory.across_repositories = true"
 
 
-def _lines(known: dict[str, Any]) -> Iterator[str]:
+def _lines(known: Mapping[str, Any]) -> Iterator[str]:
     signature = known["signature"]
     yield f"repair    {known['id']}"
     yield f"state     {STATES[known['state']]}"
@@ -170,7 +173,7 @@ def _share(good: int, bad: int) -> str:
     return f": {good / (good + bad):.0%} of {good + bad} judged" if good + bad else ""
 
 
-def _read(file: str | None) -> bytes:
+def _read(file: str | None) -> str:
     if file is None or file == "-":
         return _read_limited("stdin", sys.stdin.buffer)
     try:
@@ -180,8 +183,8 @@ def _read(file: str | None) -> bytes:
         raise BadInput(f"{file}: {getattr(why, 'strerror', None) or why}") from why
 
 
-def _read_limited(name: str, log: BinaryIO) -> bytes:
+def _read_limited(name: str, log: BinaryIO) -> str:
     content = log.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise BadInput(f"{name}: longer than {MOST_BYTES // 1024**2} MB; give the part with the failure")
-    return content
+    return content.decode("utf-8", "surrogateescape")

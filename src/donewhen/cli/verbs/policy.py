@@ -22,10 +22,9 @@ def command(as_json: bool, words: tuple[str, ...]) -> int:
     COMMAND is one argument, as a shell would get it, or several words.
     """
     ruling = anyio.run(policy_decide, words[0] if len(words) == 1 else shlex.join(words))
-    decision = ruling.decision.value
     if as_json:
-        answer = {"decision": decision, "rule": ruling.rule, "reason": ruling.reason, "command": ruling.command}
-        click.echo(json.dumps(answer))
+        click.echo(json.dumps(ruling))
     else:
-        click.echo(one_line(f"{decision}  {ruling.rule}  {ruling.reason}: {ruling.command}"))
-    return EXIT_CODES[decision]
+        line = f"{ruling['decision']}  {ruling['rule']}  {ruling['reason']}: {ruling['command']}"
+        click.echo(one_line(line))
+    return EXIT_CODES[ruling["decision"]]

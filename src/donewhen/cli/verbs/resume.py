@@ -23,6 +23,15 @@ def command(session: str, as_json: bool) -> int:
 
 
 def continue_session(session: str, as_json: bool) -> int:
+    """Resume a session, show it until it ends or waits, and return the exit code."""
+    from donewhen.cli import through_daemon
+
+    client = through_daemon.daemon()
+    if client is not None:
+        before = [*records_of(session)]
+        begun = through_daemon.begin(client, "session.resume", {"id": session})
+        if begun is not None:
+            return through_daemon.show_to_end(through_daemon.SessionAway(client, begun, before), as_json)
     with session_watcher(as_json, before=records_of(session)) as watch:
         ended = anyio.run(session_resume, CallContext(watch=watch), session)
     show_ending(ended, as_json)

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from donewhen.errors import BadInput
+from donewhen.printable import shortened
 from donewhen.session.settings import schema
 
 Decorator = Callable[[Callable[..., int]], Callable[..., int]]
@@ -68,6 +70,23 @@ def command(as_json: bool, **given: Any) -> int:
 def start(as_json: bool, given: dict[str, Any]) -> int:
     """Start a session with these options, show it until it ends or waits, and return the exit code."""
     # Imported here, because help and completion are used often and do not need these modules.
+    from donewhen.cli import through_daemon
+
+    options: Any = {name: value for name, value in given.items() if value is not None}
+    options["editable"] = list(given["editable"])
+    options["checks"] = _checks_by_name(given["checks"])
+    options["repo"] = str((given["repo"] or Path.cwd()).absolute())
+    options["contract"] = str(given["contract"] or "")
+    may_ask = not given.get("yes")
+    client = through_daemon.daemon()
+    if client is not None:
+        session = through_daemon.begin(client, "session.start", options)
+        if session is not None:
+            return through_daemon.show_to_end(through_daemon.SessionAway(client, session), as_json, may_ask)
+    return _start_alone(options, as_json, may_ask)
+
+
+def _start_alone(options: Any, as_json: bool, may_ask: bool) -> int:
     from functools import partial
 
     import anyio
@@ -76,14 +95,21 @@ def start(as_json: bool, given: dict[str, Any]) -> int:
     from donewhen.cli.views.session_audience import session_watcher
     from donewhen.server.methods.call_context import CallContext
     from donewhen.server.methods.session_work import session_start
-    from donewhen.session.settings.run_options import checks_by_name
 
-    options: Any = {name: value for name, value in given.items() if value is not None}
-    options["editable"] = list(given["editable"])
-    options["checks"] = checks_by_name(given["checks"])
-    options["repo"] = str((given["repo"] or Path.cwd()).absolute())
-    options["contract"] = str(given["contract"] or "")
-    with session_watcher(as_json, may_ask=not given.get("yes")) as watch:
+    with session_watcher(as_json, may_ask) as watch:
         ended = anyio.run(partial(session_start, CallContext(watch=watch), **options))
     show_ending(ended, as_json)
     return ended["exit_code"]
+
+
+def _checks_by_name(texts: tuple[str, ...]) -> dict[str, str]:
+    """Return the checks of the command line, each of which is NAME=COMMAND."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, command = text.partition("=")
+        if not equals:
+            raise BadInput(f"--check {shortened(text)!r}: must be NAME=COMMAND")
+        if name.strip() in found:
+            raise BadInput("--check: a name is used twice; every check needs a name of its own")
+        found[name.strip()] = command
+    return found

@@ -13,8 +13,8 @@ from donewhen.cli.group import say
 def command(port: int | None, no_board: bool, places: int, schema: bool) -> int:
     """Serve sessions and loops to this user's programs: `run`, `list` and other verbs then go through the daemon.
 
-    Sessions that a crash interrupted go on. Loops of accepted files run when they are due. Ctrl-C stops at once, SIGTERM
-    after a moment; what was not finished goes on at the next start.
+    Sessions that a crash interrupted go on. Loops of accepted files run when they are due. Ctrl-C stops at once,
+    SIGTERM after a moment; what was not finished goes on at the next start.
     """
     if schema:
         return _print_schema()

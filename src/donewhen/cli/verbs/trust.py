@@ -13,8 +13,8 @@ def command() -> int:
     After any change, a file must be accepted again.
     """
     for trusted in trust_accept():
-        for widening in trusted.widened:
-            click.echo(one_line(f"{widening.key} = {widening.value!r}"))
-        file = trusted.file
-        click.echo(one_line(f"trusted: {file}" if trusted.widened else f"{file} asks for nothing beyond the defaults"))
+        for widening in trusted["keys"]:
+            click.echo(one_line(f"{widening['key']} = {widening['value']!r}"))
+        file = trusted["file"]
+        click.echo(one_line(f"trusted: {file}" if trusted["keys"] else f"{file} asks for nothing beyond the defaults"))
     return 0

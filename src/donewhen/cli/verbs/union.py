@@ -12,9 +12,7 @@ from donewhen.server.methods.call_context import CallContext
 from donewhen.server.methods.contracts import union_run
 
 if TYPE_CHECKING:
-    from donewhen.session.verbs.union import Combined
-    from donewhen.union.combine import Dropped
-    from donewhen.union.gate import Gated
+    from donewhen.server.methods.verdict_results import UnionPart, UnionResult
 
 
 @click.command("union")
@@ -28,10 +26,10 @@ def command(base: str, as_json: bool, parts: tuple[str, ...]) -> int:
     secrets, and no check that is green on the base may turn red. The parts that pass are combined and judged together.
     If that is red, the cause is searched, and a maximal set that passes becomes a branch.
     """
-    combined = anyio.run(union_run, CallContext(say=say, emit=_audience(as_json)), base, parts)
+    combined = anyio.run(union_run, CallContext(say=say, emit=_audience(as_json)), list(parts), base)
     if not as_json:
         _show(combined)
-    return 0 if combined.united.is_complete else 1
+    return 0 if combined["is_complete"] else 1
 
 
 def _audience(as_json: bool) -> Emit:
@@ -53,30 +51,24 @@ def _progress(event: Event) -> None:
         say(f"union: {event.name} {event.status} ({event.duration_ms / 1000:.1f} s)")
 
 
-def _show(combined: "Combined") -> None:
-    united = combined.united
-    left = {one.patch: one for one in united.dropped}
-    width = max(len(one.patch.id) for one in united.gated)
-    for gated in united.gated:
-        for number, (status, text) in enumerate(_rows(gated, left.get(gated.patch.id))):
-            click.echo(one_line(f"{gated.patch.id if number == 0 else '':<{width}}  {status:<12}  {text}".rstrip()))
-    for path, how in united.together.reconciled:
-        click.echo(one_line(f"merged by syntax: {path} ({how})"))
-    for name in united.flaky:
+def _show(combined: "UnionResult") -> None:
+    width = max(len(part["id"]) for part in combined["parts"])
+    for part in combined["parts"]:
+        for number, (status, text) in enumerate(_rows(part)):
+            click.echo(one_line(f"{part['id'] if number == 0 else '':<{width}}  {status:<12}  {text}".rstrip()))
+    for merged in combined["reconciled"]:
+        click.echo(one_line(f"merged by syntax: {merged['path']} ({merged['how']})"))
+    for name in combined["flaky"]:
         click.echo(one_line(f"flaky: {name} gave different results for the same tree"))
-    for delta in united.check_deltas.deltas if united.check_deltas else ():
-        if delta.kind == "open":
-            click.echo(one_line(f"does not decide: {delta.name} ({delta.detail})"))
-    if combined.note:
-        click.echo(one_line(f"note: {combined.note}"))
-    click.echo(one_line(combined.summary))
+    for check in combined["open_checks"]:
+        click.echo(one_line(f"does not decide: {check['name']} ({check['detail']})"))
+    if combined["note"]:
+        click.echo(one_line(f"note: {combined['note']}"))
+    click.echo(one_line(combined["summary"]))
 
 
-def _rows(gated: "Gated", dropped: "Dropped | None") -> list[tuple[str, str]]:
-    if dropped is not None:
-        return [("left out", dropped.detail)]
-    if gated.status == "accepted":
-        notes = [("", f"({note})") for note in gated.notes]
-        return [("in", gated.patch.title), *notes]
-    reasons = [str(reason) for reason in gated.reasons]
-    return [(gated.status if number == 0 else "", line) for number, line in enumerate(reasons[:5])]
+def _rows(part: "UnionPart") -> list[tuple[str, str]]:
+    if part["status"] == "in":
+        notes = [("", f"({note})") for note in part["notes"]]
+        return [("in", part["title"]), *notes]
+    return [(part["status"] if number == 0 else "", line) for number, line in enumerate(part["reasons"][:5])]

@@ -16,18 +16,21 @@ def command(named: str) -> int:
     The commands of the receipt are printed first, and a warning if the base commit has another contract: anyone can
     write a receipt whose only check is `true`.
     """
-    from donewhen.session.check.judge_tree import summary  # loaded on use: help does not need it
+    from donewhen.session.check.receipts import file_content  # loaded on use: help does not need it
 
-    verified = anyio.run(receipt_verify, CallContext(say=_print), named)
-    for line in verified.differences:
+    content = file_content(named)
+    text = named if content is None else content.decode("utf-8", "surrogateescape")
+    name = named if content is not None else ""
+    verified = anyio.run(receipt_verify, CallContext(say=_print), text, "", name)
+    for line in verified["differences"]:
         _print(f"differs: {line}")
-    _print(summary(verified.verdict))
-    if verified.anchor:
-        click.echo(f"anchored: commit {verified.anchor} carries this receipt")
+    _print(verified["summary"])
+    if verified["anchor"]:
+        click.echo(f"anchored: commit {verified['anchor']} carries this receipt")
     else:
         click.echo("unsigned: no commit carries this receipt's digest, so it shows what happened but not who wrote it")
-    click.echo("differs from the receipt" if verified.differences else "same as the receipt")
-    return 1 if verified.differences else 0
+    click.echo("same as the receipt" if verified["same"] else "differs from the receipt")
+    return 0 if verified["same"] else 1
 
 
 def _print(line: str) -> None:

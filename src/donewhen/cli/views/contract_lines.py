@@ -9,7 +9,7 @@ from donewhen.cli.group import one_line, say
 from donewhen.session.settings.contract_file import NothingToPropose
 
 if TYPE_CHECKING:
-    from donewhen.judge.protect.rules.product import ProductPattern
+    from donewhen.server.methods.verdict_results import ProductEntry
     from donewhen.session.check.init_contract import ContractProposal
 
 BY_HAND = '[[check]]\nname = "tests"\ncommand = "the command that runs your tests"'
@@ -22,13 +22,13 @@ def show(proposal: "ContractProposal", err: bool = False) -> None:
         click.echo(f"    {one_line(one.why)}", err=err)
 
 
-def show_product(patterns: "Sequence[ProductPattern]") -> None:
+def show_product(patterns: "Sequence[ProductEntry]") -> None:
     """Print what the work may change, with the reasons."""
     if patterns:
         click.echo("product: of what the checks use, what the work may change")
-        width = max(len(one.pattern) for one in patterns)
+        width = max(len(one["pattern"]) for one in patterns)
         for one in patterns:
-            click.echo(f"    {one_line(one.pattern):{width}}  {one.reason}")
+            click.echo(f"    {one_line(one['pattern']):{width}}  {one['reason']}")
 
 
 def show_nothing_found(nothing: NothingToPropose) -> None:

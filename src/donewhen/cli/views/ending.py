@@ -3,6 +3,7 @@
 import datetime
 import shlex
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -17,8 +18,6 @@ from donewhen.errors import DonewhenError
 from donewhen.event_records import CheckResult
 from donewhen.events import Event
 from donewhen.model.prices import is_free
-from donewhen.server.methods.sessions import records_of
-from donewhen.session.log import handoff
 from donewhen.session.outcome import WORK_ON, Outcome, SessionResult
 from donewhen.session.person import amendment_words
 from donewhen.session.person.gates import DECIDE, GateDecision, GateKind
@@ -107,17 +106,20 @@ class EndingFacts:
         return event if isinstance(event, cls) else None
 
 
-def show_ending(ended: "SessionEnding", as_json: bool) -> None:
-    """Print the outcome; on stderr with `as_json`, because stdout is then for a program."""
+def show_ending(ended: "SessionEnding", as_json: bool, records: Iterable[Record] | None = None) -> None:
+    """Print the outcome; on stderr with `as_json`, because stdout is then for a program.
+
+    `records` are the events of the session, if the caller has them.
+    """
     result = SessionResult(ended["id"], Outcome(ended["outcome"]), ended["reason"])
-    facts = EndingFacts(_records(result.session))
+    facts = EndingFacts(_records(result.session) if records is None else records)
     for line in facts_of(facts):
         click.echo(one_line(line), err=as_json)
     green = "green" if result.outcome is Outcome.VERIFIED else None
     line = one_line(f"{result.outcome}: {result.reason}")
     click.secho(line, fg=green, bold=True, err=as_json)
-    if handoff.path(result.session).exists():
-        click.echo(one_line(f"what was tried: {handoff.path(result.session)}"), err=as_json)
+    if not result.outcome.is_success and (tried := _handoff_file(result.session)).exists():
+        click.echo(one_line(f"what was tried: {tried}"), err=as_json)
     for number, command in enumerate(next_commands(result, facts)):
         click.echo(one_line(f"{'     ' if number else 'next:'} {command}"), err=as_json)
     for line in _optional_lines(result.session, facts):
@@ -134,8 +136,16 @@ def _optional_lines(session: str, facts: EndingFacts) -> Iterator[str]:
     yield f"      donewhen deny {session}"
 
 
+def _handoff_file(session: str) -> Path:
+    from donewhen.session.log import handoff  # loaded on use: verified work has none
+
+    return handoff.path(session)
+
+
 def _records(session: str) -> list[Record]:
     """Return the events; none if the settings of this directory lead to another archive. The outcome is still shown."""
+    from donewhen.server.methods.sessions import records_of  # loaded on use: a caller may have the events
+
     try:
         return list(records_of(session))
     except DonewhenError:

@@ -2,7 +2,7 @@
 
 import datetime
 import json
-import secrets
+import os
 import sys
 
 from donewhen.events import Event
@@ -24,7 +24,7 @@ class JsonLines:
     """Writes events to stdout; `emit` can be passed as an `Emit` callback."""
 
     def __init__(self) -> None:
-        self.session = secrets.token_hex(6)
+        self.session = os.urandom(6).hex()
         self._seq = 0
 
     def emit(self, event: Event) -> None:

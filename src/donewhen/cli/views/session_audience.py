@@ -7,39 +7,62 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Generator, Iterable
-from typing import TextIO
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, TextIO
 
 from donewhen.cli.group import one_line
 from donewhen.cli.views.event_lines import SHOWN_AT_THE_END, lines_of, of_subtask, phase_words, subtask_of
 from donewhen.cli.views.json_lines import json_text
 from donewhen.events import CheckCompleted, CheckStarted, IterationStarted
-from donewhen.session.person.watch import SessionWatcher
+from donewhen.records import frozen
 from donewhen.storage.record import Record
+
+if TYPE_CHECKING:
+    from donewhen.cli.views.terminal_person import TerminalPerson
+    from donewhen.session.person.watch import SessionWatcher
 
 SLOW_SECS = 1.0
 """A step that takes longer is announced while it runs."""
 
 
+@frozen(kw_only=True)
+class SessionView:
+    """What shows a session, and the person at the terminal. It loads nothing that runs a session."""
+
+    on_record: Callable[[Record], None]
+    say: Callable[[str], None]
+    person: "TerminalPerson | None" = None
+    on_text: Callable[[str], None] | None = None
+
+
 @contextlib.contextmanager
-def session_watcher(as_json: bool, may_ask: bool = True, before: Iterable[Record] = ()) -> Generator[SessionWatcher]:
-    """Show the events of the session that runs inside the block.
+def session_watcher(as_json: bool, may_ask: bool = True, before: Iterable[Record] = ()) -> "Generator[SessionWatcher]":
+    """Show the events of the session that runs inside the block, in this process."""
+    from donewhen.session.person.watch import SessionWatcher  # loaded on use: a session in the daemon needs only a view
+
+    with session_view(as_json, may_ask, before) as view:
+        yield SessionWatcher(on_record=view.on_record, say=view.say, person=view.person, on_text=view.on_text)
+
+
+@contextlib.contextmanager
+def session_view(as_json: bool, may_ask: bool = True, before: Iterable[Record] = ()) -> Generator[SessionView]:
+    """Show the events of a session until the block ends.
 
     `before` are the earlier events of a resumed session. Only the live view reads them.
     """
     if as_json:
-        yield SessionWatcher(on_record=_print_json, say=_say)
+        yield SessionView(on_record=_print_json, say=_say)
     elif sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb"):
-        with _live(may_ask, before) as watch:
-            yield watch
+        with _live(may_ask, before) as view:
+            yield view
     else:
         plain = PlainLines()
         with plain.written():
-            yield SessionWatcher(on_record=plain.on_record, say=_say)
+            yield SessionView(on_record=plain.on_record, say=_say)
 
 
 @contextlib.contextmanager
-def _live(may_ask: bool, before: Iterable[Record]) -> Generator[SessionWatcher]:
+def _live(may_ask: bool, before: Iterable[Record]) -> Generator[SessionView]:
     from donewhen.cli.views import keyboard
     from donewhen.cli.views.live import LiveView
     from donewhen.cli.views.terminal_person import TerminalPerson
@@ -54,7 +77,7 @@ def _live(may_ask: bool, before: Iterable[Record]) -> Generator[SessionWatcher]:
         person.on_record(record)
 
     with view.show():
-        yield SessionWatcher(on_record=on_record, say=view.say, person=person if asked else None, on_text=view.add_text)
+        yield SessionView(on_record=on_record, say=view.say, person=person if asked else None, on_text=view.add_text)
 
 
 class PlainLines:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from donewhen.errors import BadInput, DonewhenError, MachineryBroke
-from donewhen.server.call_errors import facts_of, kind_of
+from donewhen.server.call_errors import CallRefused, facts_of, kind_of
 from donewhen.server.methods.call_context import CallContext
 from donewhen.workspace.process.launcher import kernel
 
@@ -54,6 +54,7 @@ def run(raw: socket.socket) -> int:
         return 1
     try:
         _enter(request["directory"], request["variables"])
+        _require_same_storage(request["params"].get("repo", ""), request["storage"])
         line.write(result=_result(line, request["method"], request["params"]))
     except DonewhenError as error:
         line.write(error=_plain_error(error))
@@ -71,6 +72,18 @@ def _enter(directory: str, variables: Mapping[str, str]) -> None:
         os.chdir(directory)
     except OSError as error:
         raise BadInput(f"{directory}: {error.strerror}") from error
+
+
+def _require_same_storage(repo: str, storage: str) -> None:
+    """Raise CallRefused if the repository keeps its sessions where this daemon does not see them."""
+    from donewhen.server.methods.place import place
+    from donewhen.session.settings import settings
+    from donewhen.session.settings.trust import TrustBook
+    from donewhen.workspace.state_dir import state_root
+
+    found = settings.load_some(place(repo), os.environ, TrustBook(state_root(os.environ)), ("storage",))
+    if found.text("storage", "url") != storage:
+        raise CallRefused("other_storage", "this repository keeps its sessions in another database than the daemon")
 
 
 def _result(line: _Line, name: str, params: Mapping[str, Any]) -> Any:

@@ -1,8 +1,8 @@
 """The calls that the daemon has handed to call processes: their results, their sessions, and how many work at once.
 
-    async with CallProcesses(prepared, places=4).open() as calls:
-        result = await calls.call("contract.check", params, surroundings, say)
-        began = await calls.begin("session.start", params, surroundings, say)     # the session's id; the work goes on
+async with CallProcesses(prepared, places=4).open() as calls:
+    result = await calls.call("contract.check", params, surroundings, say)
+    began = await calls.begin("session.start", params, surroundings, say)     # the session's id; the work goes on
 """
 
 import contextlib
@@ -34,14 +34,27 @@ class Call:
     method: str
     params: Mapping[str, Any]
     surroundings: Surroundings
+    storage: str
+    """The setting `storage.url` of the daemon. A repository with another one keeps its sessions elsewhere."""
+
+
+def _ignore_change() -> None:
+    """Nobody wants to know."""
+
+
+def _ignore_end(session: str, reason: str) -> None:
+    del session, reason
 
 
 class CallProcesses:
-    def __init__(self, prepared: PreparedProcess, places: int, on_change: Callable[[], None]) -> None:
-        """At most `places` sessions work at the same time. `on_change` is called when a session begins or stops."""
+    def __init__(self, prepared: PreparedProcess, places: int) -> None:
+        """At most `places` sessions work at the same time."""
         self._prepared = prepared
         self._places = anyio.Semaphore(places)
-        self._on_change = on_change
+        self.on_change: Callable[[], None] = _ignore_change
+        """Is called when a session begins or stops."""
+        self.on_end: Callable[[str, str], None] = _ignore_end
+        """Is called with a session and why it stopped, when its process has said so and before it counts as ended."""
         self._tasks: TaskGroup | None = None
         self._processes: dict[int, int] = {}
         """Handles of the running call processes (pidfd) by their process id."""
@@ -120,7 +133,7 @@ class CallProcesses:
             os.close(handle)
         if session:
             self.sessions.pop(session, None)
-        self._on_change()
+        self.on_change()
         self._changed.set()
         self._changed = anyio.Event()
 
@@ -137,7 +150,7 @@ class CallProcesses:
 
     def session_began(self, session: str, pid: int) -> None:
         self.sessions[session] = pid
-        self._on_change()
+        self.on_change()
 
 
 class _Running:
@@ -167,6 +180,7 @@ class _Running:
                 "params": call.params,
                 "directory": call.surroundings.directory,
                 "variables": dict(call.surroundings.variables),
+                "storage": call.storage,
             }
         )
         async with anyio.create_task_group() as tasks:
@@ -184,6 +198,8 @@ class _Running:
                             began(session)
                         tasks.start_soon(self._give_place)
                     case {"result": result}:
+                        if self._session and isinstance(result, dict):
+                            self._calls.on_end(self._session, str(result.get("reason", "")))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
                         tasks.cancel_scope.cancel()
                         return result
                     case {"error": {"kind": str(kind), "message": str(text), "exit_code": int(code), "data": data}}:

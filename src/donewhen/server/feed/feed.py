@@ -7,11 +7,10 @@ read from the store. Nothing depends on which process writes a session.
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import anyio
-import anyio.lowlevel
 
 from donewhen.records import frozen
 from donewhen.server.feed.needs_you import NOTHING, NeedsYou, needs_you
@@ -106,9 +105,18 @@ class RecentEvents:
         self._bytes = sum(map(len, self._texts))
 
 
+def _nowhere(session: str) -> bool:
+    del session
+    return False
+
+
 class Feed:
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, works_here: Callable[[str], bool] = _nowhere) -> None:
+        """`works_here` returns True for a session that a call process works on, until that process has ended."""
         self._archive = archive
+        self._works_here = works_here
+        self._reasons: dict[str, str] = {}
+        """Why sessions wait, as the processes that worked on them said."""
         self._statuses: OrderedDict[str, SessionStatus] = OrderedDict()
         """The sessions, what changed last at the end."""
         self._changes: dict[str, int] = {}
@@ -148,6 +156,14 @@ class Feed:
         """Look at once, also at owners: a process of a session has begun or ended."""
         self._owners_at = 0.0
         self._poked.set()
+
+    def has_stopped(self, session: str, reason: str) -> None:
+        """Note why a process has stopped working on a session."""
+        self._reasons[session] = reason
+        status = self._statuses.get(session)
+        if status is not None:
+            self._set(status.row, self._needs(status.row))
+        self.poke()
 
     async def next_change(self, change: int) -> None:
         """Wait until something has changed after a change."""
@@ -192,6 +208,7 @@ class Feed:
                 self._change += 1
                 del self._statuses[id], self._changes[id]
                 self._recent.pop(id, None)
+                self._reasons.pop(id, None)
 
     def _read_new(self, row: SessionRow, known: SessionStatus | None) -> None:
         """Read the new events of a session, and what it needs now if one of them may have changed that."""
@@ -214,7 +231,8 @@ class Feed:
     def _needs(self, row: SessionRow) -> NeedsYou:
         if row.state == "finished":
             return NOTHING
-        return needs_you(replay_log(self._archive.records(row.id, kinds=DECIDING)), row.reason)
+        reason = row.reason or self._reasons.get(row.id, "")
+        return needs_you(replay_log(self._archive.records(row.id, kinds=DECIDING)), reason)
 
     def _set(self, row: SessionRow, needs: NeedsYou) -> None:
         status = SessionStatus(row=row, live=self._is_live(row), needs_you=needs)
@@ -226,6 +244,8 @@ class Feed:
         self._changes[row.id] = self._change
 
     def _is_live(self, row: SessionRow) -> bool:
+        if self._works_here(row.id):
+            return True
         owner = self._archive.owner(row.id)
         return owner is not None and owner.is_alive()
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import anyio.lowlevel
 
@@ -84,12 +84,14 @@ class BoardSubscription:
             yield Notification("status", status.text())
 
 
-def positions_of(value: Any) -> Mapping[str, int] | None:
+def positions_of(value: object) -> Mapping[str, int] | None:
     """Return the parameter `from` of `board.subscribe`. Raise BadInput for anything else."""
     if value is None:
         return None
-    if value == 0 and not isinstance(value, bool):
+    if type(value) is int and value == 0:
         return {}
-    if isinstance(value, dict) and all(type(one) is int and one >= 0 for one in value.values()):  # pyright: ignore[reportUnknownVariableType]
-        return {str(id): max(1, one) for id, one in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, dict):
+        positions = cast("dict[str, object]", value)
+        if all(type(one) is int and one >= 0 for one in positions.values()):
+            return {id: max(1, cast("int", one)) for id, one in positions.items()}
     raise BadInput("'from' must be null, 0, or an object of session ids with the number of their next event")

@@ -2,16 +2,18 @@
 
 import datetime
 import os
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from donewhen.server.methods.call_context import CallContext
 from donewhen.server.methods.place import place
 from donewhen.session.log.open_archive import any_archive, local_settings
 
+if TYPE_CHECKING:
+    from donewhen.server.methods.loop_results import InboxEntry
 
-def inbox_list(context: CallContext, repo: str = "") -> list[dict[str, Any]]:
+
+def inbox_list(context: CallContext, repo: str = "") -> "list[InboxEntry]":
     """Return everything that waits for a person. What waits longest is first.
 
     The commands of an item are for a person in the directory `repo`.
@@ -29,4 +31,17 @@ def inbox_list(context: CallContext, repo: str = "") -> list[dict[str, Any]]:
     here = repo_key(top) if top is not None else ""
     with any_archive(context.say) as archive, open_store(local_settings(), context.say) as store:
         found = inbox.inbox_list(archive, store, lambda top: usable_loops(top, trust)[0], now)
-        return [{**asdict(item), "commands": inbox.commands_from(here, item)} for item in found]
+        return [
+            {
+                "kind": item.kind,
+                "session": item.session,
+                "loop": item.loop,
+                "repo": item.repo,
+                "title": item.title,
+                "reason": item.reason,
+                "since": item.since,
+                "expires_at": item.expires_at,
+                "commands": inbox.commands_from(here, item),
+            }
+            for item in found
+        ]

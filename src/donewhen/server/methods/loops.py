@@ -1,42 +1,147 @@
-"""The methods about the loops of a repository, and what completes their names. Each loads what it needs on use."""
+"""The methods about the loops of a repository. Each loads what it needs when it is used.
+
+The functions whose names do not begin with `loop_` are for the command line: completion, cron, and the scheduler in the
+foreground.
+"""
 
 import contextlib
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
-from donewhen.session.log.open_archive import Say, local_settings, silent
+from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.place import place
+from donewhen.session.log.open_archive import local_settings
 
 if TYPE_CHECKING:
     from donewhen.loops.loop_store import LoopStore
-    from donewhen.loops.run import RoundResult
-    from donewhen.session.person.watch import SessionWatcher
+    from donewhen.server.methods.loop_results import (
+        AddedLoop,
+        LoopCatalogue,
+        LoopDetails,
+        LoopList,
+        OccurrenceEntry,
+        RoundEnding,
+    )
 
 
 @contextlib.contextmanager
-def _store(say: Say) -> "Generator[LoopStore]":
+def _store(context: CallContext, start: Path) -> "Generator[LoopStore]":
     from donewhen.loops.open_store import open_store
 
-    with open_store(local_settings(), say) as store:
+    with open_store(local_settings(start=start), context.say) as store:
         yield store
 
 
-async def loop_catalogue() -> dict[str, Any]:
-    """Return the ready-made loops as they would be in the current repository, and which forge they would use."""
+async def loop_catalogue(repo: str = "") -> "LoopCatalogue":
+    """Return the ready-made loops as they would be in a repository, and which forge they would use."""
     from donewhen.loops.catalogue import add
 
-    return await add.catalogue(Path.cwd())
+    return cast("LoopCatalogue", await add.catalogue(place(repo)))
 
 
-async def loop_add(name: str, as_name: str = "") -> dict[str, Any]:
-    """Write a ready-made loop into the current repository. Return what was written, and why."""
+async def loop_add(name: str, as_name: str = "", repo: str = "") -> "AddedLoop":
+    """Write a ready-made loop into a repository, and trust it as it is. Return what was written, and why."""
     from donewhen.loops.catalogue import add
 
-    return await add.add(Path.cwd(), name, as_name)
+    return cast("AddedLoop", await add.add(place(repo), name, as_name))
 
 
-def loop_names() -> list[str]:
+def loop_list(context: CallContext, repo: str = "") -> "LoopList":
+    """Return the loops of a repository, by name, and what is wrong with those that cannot be used."""
+    from donewhen.loops import overview
+
+    start = place(repo)
+    with _store(context, start) as store:
+        return cast("LoopList", overview.loop_list(start, store))
+
+
+def loop_show(context: CallContext, name: str, repo: str = "") -> "LoopDetails":
+    """Return one loop with every key and its next occurrences."""
+    from donewhen.loops import overview
+
+    start = place(repo)
+    with _store(context, start) as store:
+        return cast("LoopDetails", overview.loop_show(start, store, name))
+
+
+def loop_history(context: CallContext, name: str = "", limit: int = 20, repo: str = "") -> "list[OccurrenceEntry]":
+    """Return the occurrences of a loop, or of all loops of a repository, the newest first."""
+    from donewhen.loops import overview
+
+    start = place(repo)
+    with _store(context, start) as store:
+        return cast("list[OccurrenceEntry]", overview.loop_history(start, store, name, limit))
+
+
+async def loop_run(context: CallContext, name: str, dry_run: bool = False, repo: str = "") -> "RoundEnding":
+    """Run one round of a loop now. With `dry_run`, everything but the action is done."""
+    from donewhen.loops import overview
+    from donewhen.loops.run import run_round
+
+    result = await run_round(overview.loop_at(place(repo), name), context.watcher, dry_run=dry_run)
+    finished = result.finished
+    return {
+        "id": result.session,
+        "loop": finished.loop,
+        "outcome": result.outcome.value,
+        "reason": finished.reason,
+        "printed": result.printed,
+        "is_cancelled": result.is_cancelled,
+        "exit_code": CANCELLED_EXIT if result.is_cancelled else result.outcome.exit_code,
+    }
+
+
+CANCELLED_EXIT = 130
+
+
+def loop_pause(context: CallContext, name: str, repo: str = "") -> str:
+    """Pause a loop. A round that is running goes on. Return why it is paused: an earlier reason stays."""
+    from donewhen.loops import overview
+    from donewhen.loops.loop_records import PAUSED_BY_PERSON, repo_key
+
+    start = place(repo)
+    loop = overview.loop_at(start, name)
+    with _store(context, start) as store:
+        if earlier := store.state(repo_key(loop.top), name).paused:
+            return earlier
+        store.pause(repo_key(loop.top), name, PAUSED_BY_PERSON)
+    return PAUSED_BY_PERSON
+
+
+def loop_resume(context: CallContext, name: str, repo: str = "") -> None:
+    """End the pause of a loop, and forget its failures. Its file may have been removed meanwhile."""
+    from donewhen.loops import overview
+    from donewhen.loops.loop_records import repo_key
+
+    start = place(repo)
+    key = repo_key(overview.repository(start))
+    with _store(context, start) as store:
+        if not any(state.loop == name for state in store.states(key)):
+            overview.loop_at(start, name)
+        store.resume(key, name)
+
+
+def loop_promote(context: CallContext, name: str, repo: str = "") -> str:
+    """Let a loop carry out alone what it does. Return the reason."""
+    from donewhen.loops import levels, overview
+
+    start = place(repo)
+    with _store(context, start) as store:
+        return levels.promote(overview.loop_at(start, name), store)
+
+
+def loop_demote(context: CallContext, name: str, repo: str = "") -> None:
+    """Let a person decide about everything that a loop does."""
+    from donewhen.loops import levels, overview
+
+    start = place(repo)
+    with _store(context, start) as store:
+        levels.demote(overview.loop_at(start, name), store)
+
+
+def names() -> list[str]:
     """Return the names of the loops of the current repository that can be used."""
     from donewhen.loops import overview
 
@@ -50,96 +155,22 @@ def catalogue_names() -> list[str]:
     return [*READY_LOOPS]
 
 
-def loop_list(say: Say = silent) -> dict[str, Any]:
-    """Return the loops of the current repository, by name, and what is wrong with those that cannot be used."""
-    from donewhen.loops import overview
-
-    with _store(say) as store:
-        return overview.loop_list(Path.cwd(), store)
-
-
-def loop_show(name: str, say: Say = silent) -> dict[str, Any]:
-    """Return one loop with every key and its next occurrences."""
-    from donewhen.loops import overview
-
-    with _store(say) as store:
-        return overview.loop_show(Path.cwd(), store, name)
-
-
-def loop_history(name: str = "", limit: int = 20, say: Say = silent) -> list[dict[str, Any]]:
-    """Return the occurrences of a loop, or of all loops of the current repository, the newest first."""
-    from donewhen.loops import overview
-
-    with _store(say) as store:
-        return overview.loop_history(Path.cwd(), store, name, limit)
-
-
-async def loop_run(name: str, watch: "SessionWatcher", dry_run: bool = False) -> "RoundResult":
-    """Run one round of a loop now."""
-    from donewhen.loops import overview
-    from donewhen.loops.run import run_round
-
-    return await run_round(overview.loop_at(Path.cwd(), name), watch, dry_run=dry_run)
-
-
-async def loop_start(say: Say, show: Say, places: int = 2) -> bool:
-    """Run the loops of the current repository when they are due, until a signal comes. Return True if it is Ctrl-C."""
-    from donewhen.loops import overview
-    from donewhen.loops.start import run_scheduler
-    from donewhen.session.settings.trust import TrustBook
-    from donewhen.workspace.state_dir import state_root
-
-    top = overview.repository(Path.cwd())
-    return await run_scheduler(top, TrustBook(state_root(os.environ)), say, show, places)
-
-
-def loop_pause(name: str, say: Say = silent) -> str:
-    """Pause a loop. A round that is running goes on. Return why it is paused: an earlier reason stays."""
-    from donewhen.loops import overview
-    from donewhen.loops.loop_records import PAUSED_BY_PERSON, repo_key
-
-    loop = overview.loop_at(Path.cwd(), name)
-    with _store(say) as store:
-        if earlier := store.state(repo_key(loop.top), name).paused:
-            return earlier
-        store.pause(repo_key(loop.top), name, PAUSED_BY_PERSON)
-    return PAUSED_BY_PERSON
-
-
-def loop_resume(name: str, say: Say = silent) -> None:
-    """End the pause of a loop, and forget its failures. Its file may have been removed meanwhile."""
-    from donewhen.loops import overview
-    from donewhen.loops.loop_records import repo_key
-
-    repo = repo_key(overview.repository(Path.cwd()))
-    with _store(say) as store:
-        if not any(state.loop == name for state in store.states(repo)):
-            overview.loop_at(Path.cwd(), name)
-        store.resume(repo, name)
-
-
-def loop_is_held(name: str, say: Say = silent) -> bool:
-    """Return True if a loop is paused, or if a round of it is running."""
+def is_held(context: CallContext, name: str) -> bool:
+    """Return True if a loop of the current repository is paused, or if a round of it is running."""
     from donewhen.loops import overview
     from donewhen.loops.loop_records import repo_key
 
     loop = overview.loop_at(Path.cwd(), name)
-    with _store(say) as store:
+    with _store(context, Path.cwd()) as store:
         state = store.state(repo_key(loop.top), name)
     return bool(state.paused) or (state.running is not None and not state.running.is_interrupted)
 
 
-def loop_promote(name: str, say: Say = silent) -> str:
-    """Let a loop carry out alone what it does. Return the reason."""
-    from donewhen.loops import levels, overview
+async def run_scheduler(context: CallContext, show: Callable[[str], None], places: int = 2) -> bool:
+    """Run the loops of the current repository when they are due, until a signal comes. Return True if it is Ctrl-C."""
+    from donewhen.loops import overview, start
+    from donewhen.session.settings.trust import TrustBook
+    from donewhen.workspace.state_dir import state_root
 
-    with _store(say) as store:
-        return levels.promote(overview.loop_at(Path.cwd(), name), store)
-
-
-def loop_demote(name: str, say: Say = silent) -> None:
-    """Let a person decide about everything that a loop does."""
-    from donewhen.loops import levels, overview
-
-    with _store(say) as store:
-        levels.demote(overview.loop_at(Path.cwd(), name), store)
+    top = overview.repository(Path.cwd())
+    return await start.run_scheduler(top, TrustBook(state_root(os.environ)), context.say, show, places)

@@ -30,6 +30,136 @@ class SessionEntry(TypedDict):
     optional: OptionalDecision | None
 
 
+class AmendmentCost(TypedDict):
+    """How many tests a check collects with edits of protected paths, and on the base; null: it reports none."""
+
+    check: str
+    collected: int | None
+    base: int | None
+
+
+class ProtectedEditSize(TypedDict):
+    """An edit of a protected path; null: the lines of the file cannot be counted."""
+
+    path: str
+    action: str
+    added: int | None
+    removed: int | None
+    reason: str
+
+
+class AmendmentEntry(TypedDict):
+    """Edits of protected paths on which a person decides."""
+
+    tests: list[AmendmentCost]
+    edits: list[ProtectedEditSize]
+    edit_count: int
+
+
+class CheckEntry(TypedDict):
+    """The result of one check."""
+
+    name: str
+    status: str
+    exit_code: int | None
+    duration_ms: int
+
+
+class RefusedEntry(TypedDict):
+    """A path because of which work could not be captured."""
+
+    path: str
+    reason: str
+
+
+class RoundEntry(TypedDict):
+    """One round: an attempt and its verdict."""
+
+    n: int
+    engine: str
+    stop: str | None
+    said: str
+    green: bool | None
+    failing: list[list[str]]
+    """Names and statuses of the checks that did not pass."""
+    opinion: str
+
+
+class QuestionEntry(TypedDict):
+    """A question that waits for an answer."""
+
+    id: str
+    prompt: str
+
+
+class GateEntry(TypedDict):
+    """A gate that waits for a decision."""
+
+    id: str
+    kind: str
+    reason: str
+    detail: str
+    amendment: AmendmentEntry | None
+
+
+class LeftOutEntry(TypedDict):
+    """The edits that a verified session left out, and what a person decided or may decide about them."""
+
+    id: str
+    kind: str
+    reason: str
+    detail: str
+    amendment: AmendmentEntry | None
+    expires_at: str
+    decision: str | None
+    status: str
+    words: str
+    red: str | None
+    tree: str | None
+    receipt: str | None
+    landed: dict[str, Any] | None
+
+
+class SessionDetails(TypedDict):
+    """Everything that is known about a session."""
+
+    id: str
+    live: bool
+    """True if a process works on it now."""
+    intent: str
+    repo: str
+    base: str
+    created_at: str
+    state: str
+    outcome: str | None
+    reason: str | None
+    engine: str | None
+    model: str | None
+    isolation: str | None
+    contract: dict[str, Any]
+    baseline: list[CheckEntry]
+    results: list[CheckEntry]
+    edits: list[list[str]]
+    """Path, action and reason of each change of a protected path. They are not graded."""
+    refused: list[RefusedEntry]
+    amended: bool
+    iterations: int
+    rounds: list[RoundEntry]
+    tokens: int
+    usd: float | None
+    active_secs: float
+    question: QuestionEntry | None
+    gate: GateEntry | None
+    optional: LeftOutEntry | None
+    landed: dict[str, Any] | None
+    lost_records: int
+    tree: str | None
+    action: dict[str, Any] | None
+    """What a round of a loop has carried out."""
+    artifacts: dict[str, str]
+    """Files by name."""
+
+
 class SessionEnding(TypedDict):
     """How a session ended, or that it waits."""
 
@@ -115,3 +245,22 @@ class Cancelled(TypedDict):
     id: str
     line: str
     """What was done, or what had already happened."""
+
+
+class Begun(TypedDict):
+    """Work has begun. How it ends is an event of the session."""
+
+    id: str
+
+
+class SessionSubscription(TypedDict):
+    """A subscription of one session."""
+
+    subscription: str
+
+
+class BoardSubscription(TypedDict):
+    """A subscription of all sessions, with the sessions as they are at its beginning."""
+
+    subscription: str
+    sessions: list[SessionEntry]

@@ -21,6 +21,7 @@ from donewhen.session.log.state import SessionState, replay_log
 from donewhen.session.log.writer import LogWriter
 from donewhen.session.outcome import Outcome
 from donewhen.session.person import control_socket
+from donewhen.session.person.already_decided import ANSWERED, EXPIRED, QUESTION, AlreadyDecided
 from donewhen.session.verbs import offline
 from donewhen.storage.archive import Archive
 from donewhen.storage.owner import Owner
@@ -85,12 +86,26 @@ def _send_or_record(
             if "bad_input" in answer:
                 raise BadInput(f"session {id}: {answer['bad_input']}")
             if not answer.get("ok"):
-                raise BadInput(f"session {id}: {nothing}")
+                raise _refusal(f"session {id}: {nothing}", replay_log(archive.records(id)), request)
             return {"id": id, "live": True}
         with offline.own(archive, id) as log:
             if not record(log):
-                raise BadInput(f"session {id}: {nothing}{_ending_words(id, log.state)}")
+                words = f"session {id}: {nothing}{_ending_words(id, log.state)}"
+                raise _refusal(words, log.state, request)
         return {"id": id, "live": False}
+
+
+def _refusal(words: str, state: SessionState, request: Mapping[str, Any]) -> BadInput:
+    """Return the error about a request for which nothing waits. It says what was decided or answered before."""
+    question = next(reversed(state.questions.values()), None)
+    if request["do"] == "answer" and question is not None and state.gate is None:
+        decision = ANSWERED if question.answer is not None else EXPIRED
+        return AlreadyDecided(words, gate=QUESTION, decision=decision)
+    decided = [one for one in state.gates.values() if one.decision]
+    if state.discarded or not decided:
+        return BadInput(words)
+    last = decided[-1]
+    return AlreadyDecided(words, gate=last.kind, decision=last.decision, by=state.deciders.get(last.id, ""))
 
 
 def _ending_words(session: str, state: SessionState) -> str:

@@ -24,7 +24,7 @@ from donewhen.storage.record import Record
 from donewhen.workspace.state_dir import state_root
 
 if TYPE_CHECKING:
-    from donewhen.server.methods.results import EventPage, OptionalDecision, SessionEntry, SettingEntry
+    from donewhen.server.methods.results import EventPage, OptionalDecision, SessionDetails, SessionEntry, SettingEntry
     from donewhen.session.verbs.newest import Chosen
 
 MOST_EVENTS = 1000
@@ -60,13 +60,13 @@ def _expiry(edits: LeftOutEdits | None) -> "OptionalDecision | None":
     return {"gate": GateKind.AMENDMENT.value, "expires_at": edits.expires_at} if edits is not None else None
 
 
-def session_get(id: str) -> dict[str, Any]:
+def session_get(id: str) -> "SessionDetails":
     """Return everything that is known about one session."""
     with any_archive() as archive:
         id = archive.find(id)
         state = replay_log(archive.records(id))
         known = {"id": id, "live": is_live(archive.owner(id)), **plain_state(state), "action": _action(archive, id)}
-    return {**known, "artifacts": _artifacts(id)}
+    return cast("SessionDetails", {**known, "artifacts": _artifacts(id)})
 
 
 def _action(archive: Archive, session: str) -> dict[str, Any] | None:

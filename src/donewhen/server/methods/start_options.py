@@ -8,9 +8,11 @@ from typing import (
     NotRequired,  # that of `typing` has no types at run time before Python 3.12
 )
 
+from pydantic import with_config
 from typing_extensions import TypedDict
 
 
+@with_config(extra="forbid")
 class QuarantineTable(TypedDict):
     """Why a flaky check does not decide, and until when."""
 
@@ -18,6 +20,7 @@ class QuarantineTable(TypedDict):
     until: Annotated[str, "A date, such as 2026-12-31."]
 
 
+@with_config(extra="forbid")
 class CheckTable(TypedDict):
     """A check with the keys of `[[check]]` in donewhen.toml, except for its name."""
 

@@ -7,7 +7,7 @@ follows a session live is a subscription of a connection and no call.
 
 from collections.abc import Mapping
 
-from donewhen.server.methods import inbox, machine, session_decisions, session_work, sessions
+from donewhen.server.methods import contracts, inbox, loops, machine, memory, session_decisions, session_work, sessions
 from donewhen.server.methods.method import Method, Right
 
 OBSERVE, SUBMIT, DECIDE = Right.OBSERVE, Right.SUBMIT, Right.DECIDE
@@ -27,9 +27,38 @@ _METHODS = (
     Method("session.replay", session_work.session_replay, SUBMIT, in_process=True, begins=True),
     Method("session.land", session_work.session_land, DECIDE, in_process=True),
     Method("session.discard", session_work.session_discard, DECIDE, in_process=True),
-    Method("models.list", machine.models_list, OBSERVE, in_process=True),
-    Method("agents.list", machine.agents_list, OBSERVE, in_process=True),
+    Method("contract.propose", contracts.contract_propose, OBSERVE, in_process=True),
+    Method("contract.init", contracts.contract_init, DECIDE, in_process=True),
+    Method("contract.revise", contracts.contract_revise, DECIDE),
+    Method("contract.check", contracts.contract_check, SUBMIT, in_process=True),
+    Method("union.run", contracts.union_run, SUBMIT, in_process=True),
+    Method("receipt.get", contracts.receipt_get, OBSERVE, in_process=True),
+    Method("receipt.verify", contracts.receipt_verify, SUBMIT, in_process=True),
+    Method("loop.catalogue", loops.loop_catalogue, OBSERVE, in_process=True),
+    Method("loop.add", loops.loop_add, DECIDE, in_process=True),
+    Method("loop.list", loops.loop_list, OBSERVE, in_process=True),
+    Method("loop.show", loops.loop_show, OBSERVE, in_process=True),
+    Method("loop.run", loops.loop_run, SUBMIT, in_process=True, begins=True),
+    Method("loop.pause", loops.loop_pause, DECIDE, in_process=True),
+    Method("loop.resume", loops.loop_resume, DECIDE, in_process=True),
+    Method("loop.promote", loops.loop_promote, DECIDE, in_process=True),
+    Method("loop.demote", loops.loop_demote, DECIDE, in_process=True),
+    Method("loop.history", loops.loop_history, OBSERVE, in_process=True),
     Method("inbox.list", inbox.inbox_list, OBSERVE),
+    Method("memory.list", memory.memory_list, OBSERVE, in_process=True),
+    Method("memory.show", memory.memory_show, OBSERVE, in_process=True),
+    Method("memory.recall", memory.memory_recall, OBSERVE, in_process=True),
+    Method("memory.forget", memory.memory_forget, DECIDE, in_process=True),
+    Method("memory.export", memory.memory_export, OBSERVE, in_process=True),
+    Method("memory.import", memory.memory_import, DECIDE, in_process=True),
+    Method("memory.signature", memory.memory_signature, OBSERVE, in_process=True),
+    Method("memory.texts", memory.memory_texts, OBSERVE, in_process=True),
+    Method("memory.forget_texts", memory.memory_forget_texts, DECIDE, in_process=True),
+    Method("agents.list", machine.agents_list, OBSERVE, in_process=True),
+    Method("models.list", machine.models_list, OBSERVE, in_process=True),
+    Method("doctor.run", machine.doctor_run, OBSERVE, in_process=True),
+    Method("policy.decide", machine.policy_decide, OBSERVE, in_process=True),
+    Method("trust.accept", machine.trust_accept, DECIDE, in_process=True),
 )
 
 TABLE: Mapping[str, Method] = {method.name: method for method in _METHODS}

@@ -1,4 +1,4 @@
-"""Reads JSON of strangers: size and depth are limited before it is parsed, and what JSON readers disagree on is refused.
+"""Reads JSON of strangers: limits on size and depth before it is parsed, and no text that JSON readers disagree on.
 
 Refused are: duplicate keys, NaN and infinity, numbers that overflow, lone surrogates, a byte order mark, invalid UTF-8.
 """

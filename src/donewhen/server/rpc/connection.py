@@ -4,6 +4,8 @@ Requests of one client are carried out side by side, up to a limit; further mess
 that reads too slowly is cut off: it connects again and goes on at the next number of its subscription.
 """
 
+import contextlib
+import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
@@ -12,7 +14,9 @@ from typing import Any, cast
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream
 
+from donewhen import __version__
 from donewhen.server.call_errors import CallRefused
 from donewhen.server.rpc.dispatch import RpcDispatcher, error_text
 from donewhen.server.rpc.rate import Rate
@@ -21,6 +25,8 @@ from donewhen.server.service import Caller, Notification, Service, Subscription,
 MOST_AT_ONCE = 32
 """Requests of one client that are carried out at the same time."""
 MOST_SUBSCRIPTIONS = 256
+MOST_NOTES = 1000
+"""Lines for a person that wait for a client that does not read. Further ones are dropped."""
 PER_SECOND, BURST = 500.0, 2000.0
 STALL_SECS = 10.0
 """A client that takes no byte for so long is cut off."""
@@ -91,9 +97,26 @@ class RpcConnection:
         if method in CLOSING:
             return self._unsubscribe(params)
         if method == ENTERING:
-            self._caller = replace(self._caller, surroundings=_surroundings(params))
-            return True
+            return self._enter(_surroundings(params))
         return await self._service.call(self._caller, method, params)
+
+    def _enter(self, surroundings: Surroundings) -> Mapping[str, Any]:
+        notes, written = anyio.create_memory_object_stream[str](MOST_NOTES)
+
+        def hear(line: str) -> None:
+            with contextlib.suppress(
+                anyio.WouldBlock, anyio.BrokenResourceError
+            ):  # the client is gone or does not read
+                notes.send_nowait(line)
+
+        self._caller = replace(self._caller, surroundings=surroundings, hear=hear)
+        self._tasks.start_soon(self._write_notes, written)
+        return {"version": __version__, "settings": settings_key(surroundings.variables) == settings_key(os.environ)}
+
+    async def _write_notes(self, notes: MemoryObjectReceiveStream[str]) -> None:
+        async with notes:
+            async for line in notes:
+                await self._write(json.dumps({"jsonrpc": "2.0", "method": "connection.note", "params": {"text": line}}))
 
     async def _subscribe(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if len(self._open) >= MOST_SUBSCRIPTIONS:
@@ -141,6 +164,12 @@ class RpcConnection:
                 await self._send(text)
         if scope.cancelled_caught:
             raise ClientTooSlow
+
+
+def settings_key(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what decides where the settings of a user and the sessions are. A client with others works alone."""
+    names = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "DONEWHEN__STORAGE__URL")
+    return tuple(variables.get(name, "") for name in names)
 
 
 def _surroundings(params: Mapping[str, Any]) -> Surroundings:

@@ -85,7 +85,7 @@ class RpcDispatcher:
             return await self._handle(request.method, cast("dict[str, Any]", request.params or {}))
         except DonewhenError as error:
             raise rpc_error(error) from error
-        except Exception as error:  # noqa: BLE001 - whatever breaks in a call, the connection goes on
+        except Exception as error:
             raise InternalError(data={"kind": "internal", "problem": type(error).__name__}) from error
 
 

@@ -96,11 +96,8 @@ class Verified:
     """The commit that carries the receipt's digest; empty if there is none."""
 
 
-async def find(workplace: Workplace, named: str, start: Path) -> Receipt:
-    """Find a receipt by its file, or by a commit that carries its digest."""
-    file = start / named
-    if os.path.isfile(file):
-        return receipt.read(_content(file, named), named)
+async def of_commit(workplace: Workplace, named: str) -> Receipt:
+    """Find a receipt by a commit that carries its digest."""
     try:
         commit = await workplace.store.resolve(named)
     except BadInput as error:
@@ -125,9 +122,12 @@ def kept_file(workplace: Workplace, digest: str) -> Path:
     return workplace.trees.directory / "receipts" / f"{digest.removeprefix('sha256:')}.json"
 
 
-def _content(file: Path, named: str) -> bytes:
+def file_content(named: str) -> bytes | None:
+    """Return the content of a file that may be a receipt; None if there is no such file."""
+    if not os.path.isfile(named):
+        return None
     try:
-        with file.open("rb") as stream:
+        with open(named, "rb") as stream:
             content = stream.read(receipt.LARGEST_BYTES + 1)
     except OSError as error:
         raise BadInput(f"{named}: {error.strerror}") from error

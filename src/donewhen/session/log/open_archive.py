@@ -27,9 +27,11 @@ def archive_of(settings: Settings, say: Say = silent) -> Archive:
     return archive
 
 
-def local_settings(*tables: str) -> Settings:
-    """Return the settings of the current directory: where sessions are kept, and these tables."""
-    return settings_module.load_some(Path.cwd(), os.environ, TrustBook(state_root(os.environ)), ("storage", *tables))
+def local_settings(*tables: str, start: Path | None = None) -> Settings:
+    """Return the settings of a directory, or of the current one: where sessions are kept, and these tables."""
+    return settings_module.load_some(
+        start or Path.cwd(), os.environ, TrustBook(state_root(os.environ)), ("storage", *tables)
+    )
 
 
 @contextlib.contextmanager

@@ -97,6 +97,8 @@ class LeftOutEdits:
     amendment: Amendment | None = None
     expires_at: str = ""
     decision: str = ""
+    by: str = ""
+    """Who decided."""
     red: str = ""
     """Why the approved edits did not count: what was red."""
     intent: AmendmentIntent | None = None
@@ -384,7 +386,8 @@ class SessionState:
                     expires_at=event.expires_at or "",
                 )
             case events.GateDecided(id=id) if id == LEFT_OUT_ID:
-                self._left_out().decision = event.decision
+                edits = self._left_out()
+                edits.decision, edits.by = event.decision, event.by
             case events.GateDecided():
                 self.gates.setdefault(event.id, Gate(event.id, event.gate)).decision = event.decision
                 self.deciders[event.id] = event.by

@@ -6,14 +6,15 @@ All of these use `Gates`.
 
 import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from donewhen.engines.spec import EngineKind
 from donewhen.errors import BadInput, NeedsPerson
 from donewhen.events import GateDecided, GateOpened
-from donewhen.session.log.notes import ChangeRequest
-from donewhen.session.log.state import Gate, Plain
-from donewhen.session.log.writer import LogWriter
+
+if TYPE_CHECKING:
+    from donewhen.session.log.state import Gate, Plain
+    from donewhen.session.log.writer import LogWriter
 
 _SHOW, _APPROVE, _DENY = "donewhen show {id}", "donewhen approve {id}", "donewhen deny {id}"
 _CHANGE = "donewhen answer {id} 'WHAT TO CHANGE'"
@@ -85,7 +86,7 @@ _COMMANDS = {
 }
 
 
-def is_expired(gate: Gate) -> bool:
+def is_expired(gate: "Gate") -> bool:
     """Return True if a gate waited too long: it counts as denied."""
     now = datetime.datetime.now(datetime.UTC)
     return bool(gate.expires_at) and datetime.datetime.fromisoformat(gate.expires_at) <= now
@@ -104,7 +105,7 @@ class Person(Protocol):
 
 
 class Gates:
-    def __init__(self, log: LogWriter, person: Person | None) -> None:
+    def __init__(self, log: "LogWriter", person: Person | None) -> None:
         self._log = log
         self._person = person
 
@@ -138,7 +139,7 @@ class Gates:
                 self._log.write(decided, sync=True)
         return GateDecision(gate.decision) if gate.decision else None
 
-    def decide(self, approved: bool, by: str, contract: Plain | None = None) -> bool:
+    def decide(self, approved: bool, by: str, contract: "Plain | None" = None) -> bool:
         """Decide the waiting gate. Return False if none waits. Raise BadInput if it is too late to approve.
 
         A contract is approved as it is in its file now. `contract` replaces the file in a replay.
@@ -166,6 +167,8 @@ class Gates:
         kind = GateKind.of(state.gate.kind) if state.gate is not None else None
         if kind is None or not kind.is_proposal or not text.strip():
             return False
+        from donewhen.session.log.notes import ChangeRequest  # loaded on use: few sessions have one
+
         note = ChangeRequest(text=text).note()
         if kind is GateKind.PLAN and not state.proposals:
             from donewhen.engines.foreman.plan_request import change_request  # loaded on use: it loads an engine

@@ -11,6 +11,7 @@ from donewhen.errors import BadInput
 from donewhen.events import GateDecided
 from donewhen.session.log.state import LEFT_OUT_ID, LeftOutEdits, SessionState
 from donewhen.session.log.writer import LogWriter
+from donewhen.session.person.already_decided import AlreadyDecided
 from donewhen.session.person.gates import GateDecision, GateKind
 
 REASON = "edits of protected paths were left out; decide whether they count"
@@ -97,7 +98,8 @@ def require_decidable(log: LogWriter, approved: bool) -> LeftOutEdits:
             f"they are in: donewhen diff {log.session} --candidate"
         )
     if status is not LeftOutStatus.OPEN and not (approved and status is LeftOutStatus.APPROVED):
-        raise BadInput(f"session {log.session}: its left-out edits were decided already: {status_words(edits, at)}")
+        words = f"session {log.session}: its left-out edits were decided already: {status_words(edits, at)}"
+        raise AlreadyDecided(words, gate=GateKind.AMENDMENT, decision=edits.decision, by=edits.by)
     return edits
 
 

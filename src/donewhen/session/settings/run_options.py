@@ -7,7 +7,7 @@ value is looked up in one place.
 import itertools
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -111,19 +111,6 @@ def _of_file(held: Settings, named: Path) -> tuple[Settings, tuple[Path, ...]]:
             wrong = f"'{shortened(name)}' is not allowed here; only [contract] and [[check]] are"
             raise BadInput(f"--contract {named}: {wrong}")
     return held.with_contract_of(file, content), (file,)
-
-
-def checks_by_name(texts: Sequence[str]) -> dict[str, str | Table]:
-    """Return the checks of the command line, each of which is NAME=COMMAND."""
-    found: dict[str, str | Table] = {}
-    for text in texts:
-        name, equals, command = text.partition("=")
-        if not equals:
-            raise BadInput(f"--check {shortened(text)!r}: must be NAME=COMMAND")
-        if name.strip() in found:
-            raise BadInput("--check: a name is used twice; every check needs a name of its own")
-        found[name.strip()] = command
-    return found
 
 
 def _check(name: str, stated: str | Table) -> Check:

@@ -37,11 +37,11 @@ class CheckWatcher:
     """Shows a proposed contract and returns True if a person accepts it for this run."""
 
 
-async def check(request: CheckRequest, receipt: Path | None, watch: CheckWatcher) -> Verdict:
-    """Judge the repository of the current directory. Write the evidence to the file `receipt` if it is given."""
+async def check(start: Path, request: CheckRequest, receipt: Path | None, watch: CheckWatcher) -> Verdict:
+    """Judge the repository that contains `start`. Write the evidence to the file `receipt` if it is given."""
     if receipt is not None:
         _require_place_for(receipt)
-    async with open_workplace(Path.cwd()) as workplace:
+    async with open_workplace(start) as workplace:
         contract = contract_file.contract_in(workplace.settings)
         for line in (*workplace.repo.notes, *contract_file.warnings(workplace.settings, contract)):
             watch.say(f"note: {line}")

@@ -13,7 +13,20 @@ from donewhen.session.check.init_contract import ContractProposal, Keys
 from donewhen.session.check.judge_tree import VerdictView
 from donewhen.session.log.open_archive import Say
 from donewhen.session.settings.contract_file import NothingToPropose
-from donewhen.session.workplace import open_workplace
+from donewhen.session.workplace import Workplace, open_workplace
+
+
+async def proposal_for(start: Path) -> ContractProposal:
+    """Return what `init` would write for a directory's repository, before it tries it. Nothing is run or written."""
+    async with open_workplace(start) as workplace:
+        proposal = init_contract.propose_contract(workplace, will_be_tried=True)
+        _require_something(workplace, proposal)
+        return proposal
+
+
+def _require_something(workplace: Workplace, proposal: ContractProposal) -> None:
+    if not proposal.found.checks and not proposal.known:
+        raise NothingToPropose(workplace.repo.root, proposal.found.offers)
 
 
 @frozen(kw_only=True)
@@ -28,14 +41,13 @@ class InitWatcher:
     """Returns True if a person lets the checks have these keys of `[workspace]`."""
 
 
-async def init(watch: InitWatcher) -> ContractProposal:
-    """Return what was written to the file of the current directory's repository; no checks if nothing was missing."""
-    async with open_workplace(Path.cwd()) as workplace:
+async def init(start: Path, watch: InitWatcher) -> ContractProposal:
+    """Return what was written to the file of a directory's repository; no checks if nothing was missing."""
+    async with open_workplace(start) as workplace:
         proposal = init_contract.propose_contract(workplace, will_be_tried=True)
         for note in (*workplace.repo.notes, *proposal.found.hints):
             watch.say(f"note: {note}")
-        if not proposal.found.checks and not proposal.known:
-            raise NothingToPropose(workplace.repo.root, proposal.found.offers)
+        _require_something(workplace, proposal)
         if not proposal.checks:
             return proposal
         watch.proposed(proposal)

@@ -37,21 +37,20 @@ from donewhen.workspace.git.store import patches, revisions
 from donewhen.workspace.git.store.merge_trees import merge
 
 
-async def patches_of(workplace: Workplace, base: str, names: Sequence[str]) -> list[Patch]:
-    """Return a patch for each name, in order."""
+async def patches_of(workplace: Workplace, base: str, names: Sequence[str], start: Path) -> list[Patch]:
+    """Return a patch for each name, in order. Names of files are relative to `start`."""
     seen: set[str] = set()
     made: list[Patch] = []
     for name in names:
         if name in seen:
             raise BadInput(f"{shown(name)} is named twice")
         seen.add(name)
-        made.append(await _patch(workplace, base, name))
+        made.append(await _patch(workplace, base, name, start / name))
     return made
 
 
-async def _patch(workplace: Workplace, base: str, name: str) -> Patch:
+async def _patch(workplace: Workplace, base: str, name: str, file: Path) -> Patch:
     commit = await _commit_named(workplace, name)
-    file = Path(name)
     if file.is_dir() and not commit:
         raise BadInput(f"{shown(name)} is a directory; name patch files, or branches")
     if file.is_file() and commit and os.sep not in name:
@@ -122,9 +121,9 @@ class Combined:
         return counts + searched + branch
 
 
-async def union(base: str, names: Sequence[str], say: Say, emit: Emit) -> Combined:
-    """Combine branches and patches in the repository of the current directory, onto `base` or HEAD."""
-    async with open_workplace(Path.cwd()) as workplace:
+async def union(start: Path, base: str, names: Sequence[str], say: Say, emit: Emit) -> Combined:
+    """Combine branches and patches in the repository that contains `start`, onto `base` or HEAD."""
+    async with open_workplace(start) as workplace:
         contract = contract_file.contract_in(workplace.settings)
         commit = await workplace.store.resolve(base) if base else workplace.repo.head
         if not commit:
@@ -133,15 +132,17 @@ async def union(base: str, names: Sequence[str], say: Say, emit: Emit) -> Combin
             say(f"note: {line}")
         if not contract.checks:
             say("note: there is no contract, so only the build is judged; `donewhen init` proposes one")
-        combined = await combine(workplace, contract, commit, names, emit)
+        if not names:
+            raise BadInput("name the branches or patch files to combine: donewhen union REF|PATCH...")
+        patches = await patches_of(workplace, commit, names, start)
+        combined = await combine(workplace, contract, commit, patches, emit)
         emit(_finished_event(combined))
         return combined
 
 
-async def combine(workplace: Workplace, contract: Contract, base: str, names: Sequence[str], emit: Emit) -> Combined:
-    if not names:
-        raise BadInput("name the branches or patch files to combine: donewhen union REF|PATCH...")
-    patches = await patches_of(workplace, base, names)
+async def combine(
+    workplace: Workplace, contract: Contract, base: str, patches: Sequence[Patch], emit: Emit
+) -> Combined:
     emit(started_event(workplace, contract, base))
     judge = await regression_judge(workplace, contract, base, emit)
     store, reader = workplace.store, ParserClient(workplace.launcher, workplace.probe)
