@@ -91,7 +91,7 @@ class McpClientOfTests:
         """Call `verify` until there is a verdict."""
         found = self.tool("verify", **arguments)
         while found["state"] == "running":
-            time.sleep(0.05)
+            time.sleep(0.25)
             found = self.tool("verify", handle=found["handle"])
         return found
 

@@ -25,7 +25,7 @@ def wait_for(client: McpClientOfTests, session: str, *states: str) -> Any:
         known = client.tool("status", session=session)
         if known["state"] in states and (known["state"] == "running" or not known["live"]):
             return known
-        time.sleep(0.05)
+        time.sleep(0.25)
     raise AssertionError(f"session {session} is {known['state']}")
 
 
@@ -36,7 +36,7 @@ def waiting_session(client: McpClientOfTests, repo: Path) -> str:
     until = time.monotonic() + 60
     while not client.tool("status", session=session)["question"]:
         assert time.monotonic() < until
-        time.sleep(0.05)
+        time.sleep(0.25)
     return session
 
 
@@ -159,7 +159,7 @@ def test_a_question_of_a_client_waits_in_the_session_until_a_person_answers(daem
             break
         except Exception:
             assert time.monotonic() < until
-            time.sleep(0.1)
+            time.sleep(0.25)
     assert asked["state"] == "waiting"
     assert agent.tool("ask_person", question="which colour?") == asked
     assert client.tool("status", session=session)["question"]["prompt"] == "which colour?"
