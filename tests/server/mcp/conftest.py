@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from mcp_daemon import McpDaemon, running
+
 from runs.scenes import scene
 
 

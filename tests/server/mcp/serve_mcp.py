@@ -3,7 +3,6 @@
 python serve_mcp.py [--with-token NAME]      every request is made with the token of this new client
 """
 
-import contextlib
 import os
 import sys
 from pathlib import Path
@@ -12,20 +11,16 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from donewhen.server.calls.calls import CallProcesses
 from donewhen.server.calls.prepared_process import PreparedProcess
 from donewhen.server.client import socket_path
-from donewhen.server.daemon_service import DaemonService, Store
-from donewhen.server.feed.feed import Feed
+from donewhen.server.local_service import PLACES, open_service
 from donewhen.server.mcp.clients import McpClients
 from donewhen.server.mcp.endpoint import McpEndpoint
 from donewhen.server.methods.table import TABLE
-from donewhen.server.parameters import validators
 from donewhen.server.web.access import open_access
 from donewhen.server.web.app import WebMount
 from donewhen.server.web.options import WebOptions, listen
 from donewhen.server.web.serve import serve_web
-from donewhen.session.log.open_archive import archive_of, local_settings
 from donewhen.workspace.state_dir import state_root
 
 CLIENT = "--with-token"
@@ -36,21 +31,14 @@ def say(line: str) -> None:
 
 
 async def serve(prepared: PreparedProcess, state: Path) -> None:
-    settings = local_settings()
-    with contextlib.closing(archive_of(settings, say)) as archive, open_access(state) as access:
-        calls = CallProcesses(prepared, places=4)
-        feed = Feed(archive, calls.sessions.__contains__)
-        calls.on_change, calls.on_end = feed.poke, feed.has_stopped
-        async with anyio.create_task_group() as tasks, calls.open():
-            store = Store(archive, settings.text("storage", "url"))
-            service = DaemonService(TABLE, validators(TABLE), calls, feed, store, say)
-            tasks.start_soon(feed.run)
-            endpoint: Any = McpEndpoint(service, tasks, state, say)
+    with open_access(state) as access:
+        async with open_service(prepared, PLACES, say) as core, anyio.create_task_group() as tasks:
+            endpoint: Any = McpEndpoint(core.service, tasks, state, say)
             if CLIENT in sys.argv:
                 endpoint = with_token(endpoint, McpClients(state).create(sys.argv[sys.argv.index(CLIENT) + 1]))
             mount = WebMount(path="/mcp", app=endpoint, public=True)
             listener = listen(WebOptions(port=0))
-            async with serve_web(service, TABLE, access, listener, say, mounts=[mount]):
+            async with serve_web(core.service, TABLE, access, listener, say, mounts=[mount]):
                 print(listener.address, flush=True)
                 await anyio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)
             tasks.cancel_scope.cancel()

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from mcp_daemon import McpClientOfTests, McpDaemon
+
 from program import donewhen
 from repositories import write
 from runs.scenes import CHECK, RIGHT, call, say, script

@@ -18,13 +18,14 @@ from anyio.abc import TaskGroup
 
 from donewhen.errors import DonewhenError
 from donewhen.memory.sanitise import visible
-from donewhen.server.call_errors import CallRefused, kind_of
+from donewhen.server.call_errors import CallRefused
 from donewhen.server.mcp.arguments import require_fitting
 from donewhen.server.mcp.audit import AuditLog
 from donewhen.server.mcp.clients import McpClient
 from donewhen.server.mcp.tool_calls import ToolCalls
 from donewhen.server.mcp.tools import TOOLS, ToolSpec
 from donewhen.server.mcp.verify_jobs import VerifyJobs
+from donewhen.server.methods.errors import error_data
 from donewhen.server.rpc.rate import Rate
 from donewhen.server.service import Service, Surroundings
 
@@ -71,7 +72,7 @@ class GovernedTools:
             outcome, detail = "refused", f"{error.kind}: {error}"
             raise
         except DonewhenError as error:
-            outcome, detail = "error", f"{kind_of(error)}: {error}"
+            outcome, detail = "error", f"{error_data(error)['kind']}: {error}"
             raise
         except Exception as error:
             outcome, detail = "error", type(error).__name__

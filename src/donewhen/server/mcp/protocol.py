@@ -17,10 +17,10 @@ from mcp.shared.exceptions import MCPError
 
 from donewhen import __version__
 from donewhen.errors import DonewhenError
-from donewhen.server.call_errors import facts_of, kind_of
 from donewhen.server.mcp.clients import McpClient
 from donewhen.server.mcp.governed import GovernedTools
 from donewhen.server.mcp.tools import TOOLS, ToolSpec
+from donewhen.server.methods.errors import error_data
 
 INSTRUCTIONS = (
     "donewhen runs coding agents until the checks of an outcome contract pass. Only its checks decide what is done. "
@@ -102,7 +102,7 @@ def _result(found: Any) -> types.CallToolResult:
 
 def _problem(error: DonewhenError) -> types.CallToolResult:
     """Return an error of this program for the model that made the call, so that it can correct itself."""
-    facts = {"kind": kind_of(error), "problem": str(error), **facts_of(error)}
+    facts = {**error_data(error), "problem": str(error)}
     text = f"ERROR: {facts['kind']}: {error}"
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)], structured_content=facts, is_error=True

@@ -11,7 +11,8 @@ from typing import Any
 from anyio.abc import TaskGroup
 
 from donewhen.errors import DonewhenError
-from donewhen.server.call_errors import CallRefused, kind_of
+from donewhen.server.call_errors import CallRefused
+from donewhen.server.methods.errors import error_data
 from donewhen.server.service import Caller
 
 MOST_RUNNING = 4
@@ -64,7 +65,7 @@ class VerifyJobs:
             job.result = await work()
             job.state = DONE
         except DonewhenError as error:
-            job.result = f"{kind_of(error)}: {error}"
+            job.result = f"{error_data(error)['kind']}: {error}"
             job.state = FAILED
         except Exception as error:  # noqa: BLE001 - a verdict that breaks must not end the server
             job.result = f"internal: {type(error).__name__}"
