@@ -24,6 +24,8 @@ class WebLimits:
     head_secs: float = 10.0
     """From the connection, or the first byte of a further request, to the end of the head."""
     body_secs: float = 30.0
+    idle_secs: float = 5.0
+    """Between two requests on one connection."""
     unread_secs: float = 60.0
     """A client that leaves the rest of a response unread for so long is cut off."""
     connections: int = 512

@@ -22,7 +22,6 @@ from donewhen.server.web.guarded_protocol import ConnectionGate, GuardedHttp, Gu
 from donewhen.server.web.metrics import DaemonNumbers
 from donewhen.server.web.options import BACKLOG, WebListener, WebOptions
 
-KEEP_ALIVE_SECS = 5
 STOPPING_SECS = 2
 UNLIMITED = 1 << 40
 Say = Callable[[str], None]
@@ -60,7 +59,7 @@ async def serve_web(
 
 def _config(app: WebApp, options: WebOptions) -> uvicorn.Config:
     limits, defences = options.limits, options.defences
-    return uvicorn.Config(
+    config = uvicorn.Config(
         app,
         http="h11",
         ws=GuardedWebSocket,
@@ -75,11 +74,12 @@ def _config(app: WebApp, options: WebOptions) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         h11_max_incomplete_event_size=limits.head_bytes if defences.size else UNLIMITED,
-        timeout_keep_alive=KEEP_ALIVE_SECS,
         timeout_graceful_shutdown=STOPPING_SECS,
         ssl_certfile=options.tls_certificate,
         ssl_keyfile=options.tls_key,
     )
+    config.timeout_keep_alive = limits.idle_secs if defences.deadlines else UNLIMITED  # pyright: ignore[reportAttributeAccessIssue] - its type allows no fractions
+    return config
 
 
 class _Server(uvicorn.Server):
