@@ -21,15 +21,14 @@ from donewhen.server.service import Caller, Service
 from donewhen.server.web.access import BROWSER, Access, Login
 from donewhen.server.web.access_log import AccessLog
 from donewhen.server.web.bodies import BodyTooLong, ClientLeft, body_of, replayed
-from donewhen.server.web.defences import WebDefences
 from donewhen.server.web.metrics import MEDIA_TYPE, DaemonNumbers, metrics_text
+from donewhen.server.web.options import WebListener
 from donewhen.server.web.request_rules import RequestHead, refusal_of
 from donewhen.server.web.rpc import LoggedService, answer_post, serve_websocket
 
 LONGEST_LOGIN = 1000
 MOST_BODIES = 32
 """Bodies that are read at the same time."""
-MOST_WEBSOCKETS = 256
 POSTS_PER_SECOND, POSTS_BURST = 500.0, 2000.0
 STALL_SECS = 10.0
 """A client that takes no byte of a response for so long is cut off."""
@@ -79,14 +78,15 @@ class _Identity:
 
 
 class WebApp:
-    def __init__(self, parts: WebParts, scheme: str, port: int, hosts: frozenset[str], defences: WebDefences) -> None:
+    def __init__(self, parts: WebParts, listener: WebListener) -> None:
         self._parts = parts
         self._service = LoggedService(parts.service, parts.methods, parts.log)
         self._access = parts.access
-        self._scheme = scheme
-        self._hosts = hosts
-        self._defences = defences
-        self._cookie = f"donewhen_{port}"
+        self._scheme = listener.scheme
+        self._hosts = listener.hosts
+        self._defences = listener.options.defences
+        self._most_websockets = listener.options.limits.websockets
+        self._cookie = f"donewhen_{listener.port}"
         self._bodies = anyio.Semaphore(MOST_BODIES)
         self._websockets = 0
         self._posts = Rate(POSTS_PER_SECOND, POSTS_BURST)
@@ -173,8 +173,8 @@ class WebApp:
         return await exchange.respond(Response(text, media_type="application/json"))
 
     async def _serve_websocket(self, exchange: "_Exchange", identity: _Identity) -> None:
-        if self._websockets >= MOST_WEBSOCKETS:
-            return await exchange.refuse(503, f"at most {MOST_WEBSOCKETS} WebSockets")
+        if self._websockets >= self._most_websockets:
+            return await exchange.refuse(503, f"at most {self._most_websockets} WebSockets")
         self._websockets += 1
         try:
             websocket = WebSocket(exchange.scope, exchange.receive, exchange.send)

@@ -13,29 +13,22 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
-from donewhen.server.web.defences import ALL, WebDefences
-
-HEAD_SECS = 10.0
-"""From the connection, or the first byte of a further request, to the end of the head."""
-BODY_SECS = 30.0
-UNSENT_SECS = 60.0
-"""A client that leaves a response unread for so long is cut off."""
-MOST_CONNECTIONS = 512
-MOST_WAITING = 256
-"""Connections whose first head has not arrived. The oldest one makes room for a new one."""
+from donewhen.server.web.options import WebOptions
 
 
 class ConnectionGate:
     """Counts the connections of one server."""
 
-    def __init__(self, defences: WebDefences = ALL) -> None:
-        self.defences = defences
+    def __init__(self, options: WebOptions) -> None:
+        self.limits = options.limits
+        self.has_deadlines = options.defences.deadlines
+        self._has_limits = options.defences.connections
         self._waiting: dict[GuardedHttp, None] = {}
 
     def arrived(self, connection: "GuardedHttp", connections: int) -> None:
         """Let a connection wait for its head. Close the one that has waited longest if there are too many."""
         self._waiting[connection] = None
-        if self.defences.connections and (connections > MOST_CONNECTIONS or len(self._waiting) > MOST_WAITING):
+        if self._has_limits and (connections > self.limits.connections or len(self._waiting) > self.limits.waiting):
             oldest = next(iter(self._waiting))
             del self._waiting[oldest]
             oldest.transport.abort()
@@ -56,7 +49,7 @@ class GuardedHttp(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - uvicorn narrows it too
         super().connection_made(transport)
         self.app_state = {**self.app_state, "abort": transport.abort}
-        self._wait_for("head", HEAD_SECS)
+        self._wait_for("head", self._gate.limits.head_secs)
         self._gate.arrived(self, len(self.connections))
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -68,10 +61,10 @@ class GuardedHttp(H11Protocol):
         if self.transport.get_protocol() is not self:
             return  # it is a WebSocket now
         if self.conn.their_state is h11.IDLE:
-            self._wait_for("head", HEAD_SECS)
+            self._wait_for("head", self._gate.limits.head_secs)
         elif self.conn.their_state is h11.SEND_BODY:
             self._gate.head_is_complete(self)
-            self._wait_for("body", BODY_SECS)
+            self._wait_for("body", self._gate.limits.body_secs)
         else:
             self._head_and_body_are_complete()
 
@@ -81,10 +74,10 @@ class GuardedHttp(H11Protocol):
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
-        self._timer = self.loop.call_later(UNSENT_SECS, self.transport.abort)
+        self._timer = self.loop.call_later(self._gate.limits.unread_secs, self.transport.abort)
 
     def _wait_for(self, what: str, secs: float) -> None:
-        if self._waits_for == what or self.transport.is_closing() or not self._gate.defences.deadlines:
+        if self._waits_for == what or self.transport.is_closing() or not self._gate.has_deadlines:
             return
         self._stop_timer()
         self._waits_for = what

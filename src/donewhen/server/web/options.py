@@ -17,6 +17,28 @@ BACKLOG = 64
 
 
 @frozen(kw_only=True)
+class WebLimits:
+    """What a client may take, with or without a token."""
+
+    head_bytes: int = 16 * 1024
+    head_secs: float = 10.0
+    """From the connection, or the first byte of a further request, to the end of the head."""
+    body_secs: float = 30.0
+    idle_secs: float = 5.0
+    """Between two requests on one connection."""
+    unread_secs: float = 60.0
+    """A client that leaves the rest of a response unread for so long is cut off."""
+    connections: int = 512
+    waiting: int = 256
+    """Connections whose first head has not arrived. The oldest one makes room for a new one."""
+    websockets: int = 256
+    ping_secs: float = 20.0
+    """A WebSocket is asked so often whether it is there."""
+    pong_secs: float = 60.0
+    """It must answer in this time, which also ends a message that stops in the middle."""
+
+
+@frozen(kw_only=True)
 class WebOptions:
     port: int = DEFAULT_PORT
     """0: a free one."""
@@ -24,6 +46,7 @@ class WebOptions:
     """A name or an address. One that other machines can reach needs the certificate and the key."""
     tls_certificate: Path | None = None
     tls_key: Path | None = None
+    limits: WebLimits = WebLimits()
     defences: WebDefences = ALL
 
 

@@ -22,7 +22,7 @@ _LENGTH = re.compile(r"[0-9]{1,18}")
 
 
 @frozen
-class Refusal:
+class RefusedRequest:
     status: int
     why: str
 
@@ -51,41 +51,41 @@ class RequestHead:
         return values[0] if len(values) == 1 else ""
 
 
-def refusal_of(head: RequestHead, scheme: str, hosts: frozenset[str], defences: WebDefences) -> Refusal | None:
+def refusal_of(head: RequestHead, scheme: str, hosts: frozenset[str], defences: WebDefences) -> RefusedRequest | None:
     """Return why a request is refused; None if it may be routed. `hosts` are the accepted values of `Host`."""
     host = head.one("host")
     if defences.host and host not in hosts:
-        return Refusal(403, "this host name is not served here")
+        return RefusedRequest(403, "this host name is not served here")
     if defences.origin and (found := _foreign(head, f"{scheme}://{host}")):
         return found
     if defences.form and (found := _odd_form(head)):
         return found
     if head.method == "POST" and defences.content_type and not _is_json(head.all("content-type")):
-        return Refusal(415, "the body must be application/json")
+        return RefusedRequest(415, "the body must be application/json")
     if defences.size and any(_is_too_long(length) for length in head.all("content-length")):
-        return Refusal(413, f"the body is longer than {LONGEST} bytes")
+        return RefusedRequest(413, f"the body is longer than {LONGEST} bytes")
     return None
 
 
-def _foreign(head: RequestHead, own: str) -> Refusal | None:
+def _foreign(head: RequestHead, own: str) -> RefusedRequest | None:
     if any(value.lower() in ("cross-site", "same-site") for value in head.all("sec-fetch-site")):
-        return Refusal(403, "requests of other sites are refused")
+        return RefusedRequest(403, "requests of other sites are refused")
     if any(origin != own for origin in head.all("origin")):
-        return Refusal(403, "requests of other origins are refused")
+        return RefusedRequest(403, "requests of other origins are refused")
     return None
 
 
-def _odd_form(head: RequestHead) -> Refusal | None:
+def _odd_form(head: RequestHead) -> RefusedRequest | None:
     if head.method not in METHODS:
-        return Refusal(405, f"only {', '.join(METHODS)}")
+        return RefusedRequest(405, f"only {', '.join(METHODS)}")
     if not _PATH.fullmatch(head.raw_path):
-        return Refusal(400, "there is no such path")
+        return RefusedRequest(400, "there is no such path")
     if any(unquote_plus(part.partition("=")[0]).lower() in SECRET_NAMES for part in re.split("[&;]", head.query)):
-        return Refusal(403, "a secret does not belong into an address; use the header Authorization")
+        return RefusedRequest(403, "a secret does not belong into an address; use the header Authorization")
     if head.all("transfer-encoding") and head.all("content-length"):
-        return Refusal(400, "the length of the body is stated twice")
+        return RefusedRequest(400, "the length of the body is stated twice")
     if any(value.strip().lower() != "identity" for value in head.all("content-encoding")):
-        return Refusal(415, "the body must not be compressed")
+        return RefusedRequest(415, "the body must not be compressed")
     return None
 
 

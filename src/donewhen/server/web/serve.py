@@ -18,14 +18,12 @@ from donewhen.server.service import Service
 from donewhen.server.web.access import CODE_SECS, Access
 from donewhen.server.web.access_log import AccessLog
 from donewhen.server.web.app import WebApp, WebMount, WebParts
-from donewhen.server.web.guarded_protocol import HEAD_SECS, ConnectionGate, GuardedHttp, GuardedWebSocket
+from donewhen.server.web.guarded_protocol import ConnectionGate, GuardedHttp, GuardedWebSocket
 from donewhen.server.web.metrics import DaemonNumbers
 from donewhen.server.web.options import BACKLOG, WebListener, WebOptions
 
-LONGEST_HEAD = 16 * 1024
-KEEP_ALIVE_SECS = 5
-PING_SECS, PONG_SECS = 20.0, 60.0
 STOPPING_SECS = 2
+UNLIMITED = 1 << 40
 Say = Callable[[str], None]
 
 
@@ -47,8 +45,8 @@ async def serve_web(
     options = listener.options
     with listener.socket, contextlib.closing(AccessLog(access.directory / "access.log")) as log, _quiet_uvicorn(log):
         parts = WebParts(service=service, methods=methods, access=access, log=log, mounts=mounts, numbers=numbers)
-        app = WebApp(parts, listener.scheme, listener.port, listener.hosts, options.defences)
-        server = _Server(_config(app, options), ConnectionGate(options.defences))
+        app = WebApp(parts, listener)
+        server = _Server(_config(app, options), ConnectionGate(options))
         async with anyio.create_task_group() as tasks:
             await tasks.start(server.run_until_stopped, listener)
             minutes = f"{CODE_SECS / 60:g} minutes"
@@ -60,13 +58,14 @@ async def serve_web(
 
 
 def _config(app: WebApp, options: WebOptions) -> uvicorn.Config:
-    return uvicorn.Config(
+    limits, defences = options.limits, options.defences
+    config = uvicorn.Config(
         app,
         http="h11",
         ws=GuardedWebSocket,
-        ws_max_size=LONGEST if options.defences.size else 1 << 40,
-        ws_ping_interval=PING_SECS,
-        ws_ping_timeout=PONG_SECS,
+        ws_max_size=LONGEST if defences.size else UNLIMITED,
+        ws_ping_interval=limits.ping_secs if defences.deadlines else None,
+        ws_ping_timeout=limits.pong_secs,
         ws_per_message_deflate=False,
         lifespan="off",
         interface="asgi3",
@@ -74,12 +73,13 @@ def _config(app: WebApp, options: WebOptions) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        h11_max_incomplete_event_size=LONGEST_HEAD,
-        timeout_keep_alive=KEEP_ALIVE_SECS,
+        h11_max_incomplete_event_size=limits.head_bytes if defences.size else UNLIMITED,
         timeout_graceful_shutdown=STOPPING_SECS,
         ssl_certfile=options.tls_certificate,
         ssl_keyfile=options.tls_key,
     )
+    config.timeout_keep_alive = limits.idle_secs if defences.deadlines else UNLIMITED  # pyright: ignore[reportAttributeAccessIssue] - its type allows no fractions
+    return config
 
 
 class _Server(uvicorn.Server):
@@ -105,7 +105,7 @@ class _Server(uvicorn.Server):
             return GuardedHttp(self.config, self.server_state, {}, self._gate)
 
         secure = self.config.ssl
-        handshake_secs = HEAD_SECS if secure is not None else None
+        handshake_secs = self._gate.limits.head_secs if secure is not None else None
         loop = asyncio.get_running_loop()
         self.servers = [
             await loop.create_server(
