@@ -27,7 +27,7 @@ CLIENT = "--with-token"
 
 
 def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(f"{line}\n")
 
 
 async def serve(prepared: PreparedProcess, state: Path) -> None:
@@ -39,7 +39,8 @@ async def serve(prepared: PreparedProcess, state: Path) -> None:
             mount = WebMount(path="/mcp", app=endpoint, public=True)
             listener = listen(WebOptions(port=0))
             async with serve_web(core.service, TABLE, access, listener, say, mounts=[mount]):
-                print(listener.address, flush=True)
+                sys.stdout.write(f"{listener.address}\n")
+                sys.stdout.flush()
                 await anyio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)
             tasks.cancel_scope.cancel()
 
