@@ -1,4 +1,4 @@
-"""The OpenRPC document: it is one by the OpenRPC project's own meta schema, and it names everything that is promised."""
+"""The OpenRPC document: it is one by the OpenRPC project's own meta schema, and it names all that is promised."""
 
 from typing import Any
 

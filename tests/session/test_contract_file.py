@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from donewhen.cli.verbs.run import checks_by_name
 from donewhen.errors import BadInput
 from donewhen.judge.contract import Check, Contract
 from donewhen.session.settings import settings
 from donewhen.session.settings.contract_file import contract_in, warnings, without_held_out
-from donewhen.session.settings.run_options import RunOptions, checks_by_name, contract_of
+from donewhen.session.settings.run_options import RunOptions, contract_of
 
 
 def contract(tmp_path: Path, text: str) -> Contract:

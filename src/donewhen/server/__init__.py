@@ -1,1 +1,4 @@
-"""Program interface: the verbs of the command line as functions on plain data. It contains no network protocol."""
+"""Program interface: everything that the command line can do, as methods with JSON parameters and results.
+
+`methods` has the functions and their table. It knows no user interface and no network. Start with `methods/table`.
+"""

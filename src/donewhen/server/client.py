@@ -75,7 +75,7 @@ class DaemonClient:
         while True:
             message = self._read()
             if message.get("id") == id:
-                return _result(message)
+                return result_of(message)
             self._keep(message)
 
     def notifications(self) -> Iterator[dict[str, Any]]:
@@ -129,7 +129,7 @@ def _closed() -> CallFailed:
     return CallFailed("closed", "the daemon closed the connection", 4)
 
 
-def _result(message: dict[str, Any]) -> Any:
+def result_of(message: dict[str, Any]) -> Any:
     if "error" not in message:
         return message["result"]
     error = message["error"]

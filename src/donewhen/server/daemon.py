@@ -22,13 +22,12 @@ from donewhen.records import frozen
 from donewhen.server.calls.calls import CallProcesses
 from donewhen.server.calls.prepared_process import PreparedProcess
 from donewhen.server.client import socket_path
-from donewhen.server.daemon_service import DaemonService, Store
-from donewhen.server.feed.feed import Feed
+from donewhen.server.daemon_service import DaemonService
+from donewhen.server.local_service import open_service
 from donewhen.server.loops_of_user import run_loops_of_user
 from donewhen.server.methods.method import Right
 from donewhen.server.service import Caller, Surroundings
 from donewhen.session.log.notes import OwnerChanged
-from donewhen.session.log.open_archive import archive_of, local_settings
 from donewhen.session.log.state import replay_log
 from donewhen.session.settings.trust import TrustBook
 from donewhen.session.verbs.offline import decision_to_carry_out
@@ -84,32 +83,21 @@ def _only_daemon(state: Path) -> Generator[None]:
 
 
 async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, say: Say) -> int:
-    from donewhen.server.methods.table import TABLE
-    from donewhen.server.parameters import validators
     from donewhen.server.rpc.unix_socket import listening
 
-    settings = local_settings()
-    with contextlib.closing(archive_of(settings, say)) as archive:
-        store = Store(archive, settings.text("storage", "url"))
-        calls = CallProcesses(prepared, options.places)
-        feed = Feed(archive, calls.sessions.__contains__)
-        calls.on_change, calls.on_end = feed.poke, feed.has_stopped
-        async with anyio.create_task_group() as tasks, calls.open():
-            service = DaemonService(TABLE, validators(TABLE), calls, feed, store, say)
-            feed.look()
-            tasks.start_soon(feed.run)
-            path = socket_path(state)
+    async with open_service(prepared, options.places, say) as core, anyio.create_task_group() as tasks:
+        path = socket_path(state)
 
-            async def client(stream: SocketStream) -> None:
-                await _serve_socket(service, stream)
+        async def client(stream: SocketStream) -> None:
+            await _serve_socket(core.service, stream)
 
-            async with listening(path, client, os.geteuid()), _signals() as stop:
-                say(f"the daemon listens on {path}")
-                await _take_over(service, archive, say)
-                tasks.start_soon(run_loops_of_user, calls, TrustBook(state), store.url, say)
-                await stop.wait()
-                await _drain(calls, stop, options.drain_secs, say)
-            tasks.cancel_scope.cancel()
+        async with listening(path, client, os.geteuid()), _signals() as stop:
+            say(f"the daemon listens on {path}")
+            await _take_over(core.service, core.store.archive, say)
+            tasks.start_soon(run_loops_of_user, core.calls, TrustBook(state), core.store.url, say)
+            await stop.wait()
+            await _drain(core.calls, stop, options.drain_secs, say)
+        tasks.cancel_scope.cancel()
     return 0
 
 

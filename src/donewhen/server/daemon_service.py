@@ -20,11 +20,10 @@ from donewhen.server.feed.feed import Feed
 from donewhen.server.feed.subscriptions import BoardSubscription, SessionSubscription, positions_of
 from donewhen.server.methods.call_context import CallContext
 from donewhen.server.methods.method import Method, Right
-from donewhen.server.parameters import Checked
+from donewhen.server.parameters import Check
 from donewhen.server.service import Caller, Subscription, Surroundings
 from donewhen.storage.archive import Archive
 
-INVALID_PARAMS = -32602
 MOST_READERS = 8
 """Reading calls at the same time."""
 CONTINUES = ("session.approve", "session.deny", "session.answer", "contract.revise")
@@ -45,7 +44,7 @@ class DaemonService:
     def __init__(
         self,
         table: Mapping[str, Method],
-        checked: Mapping[str, Checked],
+        checked: Mapping[str, Check],
         calls: CallProcesses,
         feed: Feed,
         store: Store,
@@ -93,19 +92,15 @@ class DaemonService:
     async def subscribe(self, caller: Caller, method: str, params: Mapping[str, Any]) -> AsyncGenerator[Subscription]:
         self._require_right(caller, Right.OBSERVE, method)
         self._feed.look()
+        given = self._checked[method](params)
         if method == "board.subscribe":
-            _require_only(params, ("from",))
             if caller.session:
                 raise CallRefused("not_allowed", "this caller may only follow its own session")
-            yield BoardSubscription(self._feed, positions_of(params.get("from")))
+            yield BoardSubscription(self._feed, positions_of(given.get("from_")))
             return
-        _require_only(params, ("id", "from_seq"))
-        id, from_seq = params.get("id"), params.get("from_seq", 1)
-        if not isinstance(id, str) or type(from_seq) is not int:
-            raise CallRefused("invalid_params", "'id' must be a text and 'from_seq' a number", code=INVALID_PARAMS)
-        session = self._archive.find(id)
+        session = self._archive.find(given["id"])
         self._require_session(caller, session)
-        yield SessionSubscription(self._feed, session, from_seq)
+        yield SessionSubscription(self._feed, session, given.get("from_seq", 1))
 
     def _require_right(self, caller: Caller, right: Right, method: str) -> None:
         if right not in caller.rights:
@@ -114,10 +109,3 @@ class DaemonService:
     def _require_session(self, caller: Caller, id: Any) -> None:
         if caller.session and id != caller.session:
             raise CallRefused("not_allowed", f"{caller.name} may only use session {caller.session}")
-
-
-def _require_only(params: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for name in params:
-        if name not in known:
-            problem = f"there is no parameter {name[:60]!r}; there are: {', '.join(known)}"
-            raise CallRefused("invalid_params", problem, code=INVALID_PARAMS)

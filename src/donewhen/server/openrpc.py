@@ -5,14 +5,14 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from donewhen import __version__
 from donewhen.server.methods.errors import ErrorKind
 from donewhen.server.methods.method import Method
 from donewhen.server.methods.subscriptions import SUBSCRIPTIONS
 from donewhen.server.methods.table import TABLE
-from donewhen.server.parameters import GREATEST, Parameter, parameters_of, result_type
+from donewhen.server.parameters import GREATEST, MethodParameter, parameters_of, result_type
 
 OPENRPC = "1.3.2"
 OUR_ERROR = -32000
@@ -32,7 +32,7 @@ def document() -> dict[str, Any]:
     def schema_of(kind: Any) -> Schema:
         """Return the schema of a type. Objects are defined once, and referred to."""
         # As an item of a list, an object is made a reference: `json_schema` writes out only what is outermost.
-        made = TypeAdapter(list[kind]).json_schema(ref_template="#/components/schemas/{model}")
+        made = TypeAdapter(cast("Any", list)[kind]).json_schema(ref_template="#/components/schemas/{model}")
         schemas.update(made.pop("$defs", {}))
         return made["items"]
 
@@ -78,7 +78,7 @@ def _method(method: Method, schema_of: SchemaOf) -> Schema:
     }
 
 
-def _parameter(parameter: Parameter, schema_of: SchemaOf) -> Schema:
+def _parameter(parameter: MethodParameter, schema_of: SchemaOf) -> Schema:
     schema = schema_of(parameter.kind)
     if schema.get("type") in ("integer", "number"):
         schema = {**schema, "minimum": 0, "maximum": GREATEST}

@@ -43,7 +43,7 @@ class WrongParameters(BadInput):
 
 
 @frozen(kw_only=True)
-class Parameter:
+class MethodParameter:
     name: str
     keyword: str
     """The name in the function. It differs where Python reserves the word."""
@@ -57,10 +57,10 @@ class Parameter:
         return self.default is _NO_VALUE
 
 
-def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
+def parameters_of(function: Callable[..., Any]) -> list[MethodParameter]:
     """Return the parameters that a caller may send, in the order of the function."""
     hints = type_hints(function)
-    found: list[Parameter] = []
+    found: list[MethodParameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name in ("self", "context"):
             continue
@@ -70,7 +70,9 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
             kind, description = _described(hints[name])
             default = parameter.default
             json_name = name.removesuffix("_")
-            found.append(Parameter(name=json_name, keyword=name, kind=kind, default=default, description=description))
+            found.append(
+                MethodParameter(name=json_name, keyword=name, kind=kind, default=default, description=description)
+            )
     return found
 
 
@@ -98,7 +100,7 @@ def _names() -> dict[str, Any]:
     return {**{name: kind for module in modules for name, kind in vars(module).items()}, "Unpack": typing.Unpack}
 
 
-def _of_table(table: Any) -> Iterator[Parameter]:
+def _of_table(table: Any) -> Iterator[MethodParameter]:
     """Yield the keys of a table whose keys are parameters."""
     from typing import NotRequired
 
@@ -111,7 +113,7 @@ def _of_table(table: Any) -> Iterator[Parameter]:
             annotated = get_args(annotated)[0]
         kind, description = _described(annotated)
         default = None if is_optional else _NO_VALUE
-        yield Parameter(
+        yield MethodParameter(
             name=name, keyword=name, kind=kind, default=default, description=description or help_texts.get(name, "")
         )
 
@@ -135,7 +137,7 @@ class _Validator:
         self._function = function
 
     @cached_property
-    def _known(self) -> "dict[str, tuple[Parameter, TypeAdapter[Any]]]":
+    def _known(self) -> "dict[str, tuple[MethodParameter, TypeAdapter[Any]]]":
         from pydantic import TypeAdapter
 
         return {one.name: (one, TypeAdapter(one.kind)) for one in parameters_of(self._function)}
@@ -184,23 +186,26 @@ def problem_in(value: object) -> str:
     if isinstance(value, int | float):
         return "" if math.isfinite(value) and abs(value) <= GREATEST else f"must be a number below {GREATEST}"
     if isinstance(value, dict):
-        items: Mapping[Any, Any] = value
-        return next(filter(None, (problem_in(one) for pair in items.items() for one in pair)), "")
+        items = cast("dict[object, object]", value)
+        return next(filter(None, map(problem_in, (*items.keys(), *items.values()))), "")
     if isinstance(value, list):
-        return next(filter(None, map(problem_in, cast("list[Any]", value))), "")
+        return next(filter(None, map(problem_in, cast("list[object]", value))), "")
     return ""
 
 
 def _path(value: Any, location: Sequence[int | str]) -> list[str]:
     """Return where in a value an error is. pydantic also names the branches of a union, which no caller knows."""
     path: list[str] = []
-    for step in location:
-        if isinstance(value, dict | list):
-            try:
-                value = value[step]  # pyright: ignore[reportUnknownVariableType, reportArgumentType] - any JSON value
-            except (LookupError, TypeError):
-                if step is not location[-1]:
-                    continue
-                value = None
+    for at, step in enumerate(location):
+        inner = _item(value, step)
+        if inner is not _NO_VALUE or (at == len(location) - 1 and isinstance(value, dict)):
             path.append(str(step))
+            value = inner
     return path
+
+
+def _item(value: Any, step: int | str) -> Any:
+    try:
+        return value[step]
+    except (LookupError, TypeError):
+        return _NO_VALUE

@@ -1,7 +1,7 @@
 """The OpenRPC document of the methods for tests: the meta schemas it must fit, and the schemas it gives for results.
 
-`meta_schema.json` is that of the OpenRPC project, and `json_schema_tools.json` the schema of JSON schemas that it refers
-to (`@json-schema-tools/meta-schema` 1.8.0). LICENSE.md is the licence of both packages.
+`meta_schema.json` is that of the OpenRPC project, and `json_schema_tools.json` the schema of JSON schemas to which it
+refers (`@json-schema-tools/meta-schema` 1.8.0). LICENSE.md is the licence of both packages.
 """
 
 import json
@@ -28,7 +28,7 @@ def faults(found: dict[str, Any]) -> list[str]:
     of_documents = json.loads((HERE / "meta_schema.json").read_text())
     for schema in (of_schemas, of_documents):
         schema["$schema"] = "http://json-schema.org/draft-07/schema#"  # what `meta.json-schema.tools` is based on
-    registry = jsonschema_rs.Registry([("https://meta.json-schema.tools/", of_schemas)])
+    registry = jsonschema_rs.Registry([(f"https://meta.json-schema.tools{end}", of_schemas) for end in ("", "/")])
     validator = jsonschema_rs.Draft7Validator(of_documents, registry=registry)
     return [f"{list(error.instance_path)}: {error.message[:200]}" for error in validator.iter_errors(found)]
 

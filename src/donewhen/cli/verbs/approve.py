@@ -15,7 +15,7 @@ from donewhen.server.methods.session_decisions import session_approve
 from donewhen.server.methods.sessions import has_left_out, records_of
 
 if TYPE_CHECKING:
-    from donewhen.server.methods.results import Decided
+    from donewhen.server.methods.results import DecisionResult
 
 
 @click.command("approve")
@@ -39,7 +39,7 @@ def command(session: str, as_json: bool) -> int:
     return 0 if decided["live"] else continue_session(decided["id"], as_json)
 
 
-def _show(decided: "Decided", as_json: bool) -> int:
+def _show(decided: "DecisionResult", as_json: bool) -> int:
     """Show what became of left-out edits, and return the exit code."""
     landed = decided["landed"]
     if decided["problem"]:

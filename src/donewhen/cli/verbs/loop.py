@@ -29,7 +29,7 @@ from donewhen.server.methods import loops as methods
 from donewhen.server.methods.call_context import CallContext
 
 if TYPE_CHECKING:
-    from donewhen.server.methods.loop_results import RoundEnding
+    from donewhen.server.methods.loop_results import RoundSummary
 
 CONTEXT = CallContext(say=say)
 EMPTY = "this repository has no loops; a ready-made one: donewhen loop add; your own: [[loop]] in donewhen.toml"
@@ -159,7 +159,7 @@ def _run_for_cron(name: str, dry_run: bool) -> int:
     return show_round(result, as_json=False)
 
 
-def show_round(result: "RoundEnding", as_json: bool) -> int:
+def show_round(result: "RoundSummary", as_json: bool) -> int:
     """Print how a round ended, and return the exit code."""
     for line in result["printed"].splitlines():
         click.echo(one_line(line), err=as_json)

@@ -74,7 +74,7 @@ def start(as_json: bool, given: dict[str, Any]) -> int:
 
     options: Any = {name: value for name, value in given.items() if value is not None}
     options["editable"] = list(given["editable"])
-    options["checks"] = _checks_by_name(given["checks"])
+    options["checks"] = checks_by_name(given["checks"])
     options["repo"] = str((given["repo"] or Path.cwd()).absolute())
     options["contract"] = str(given["contract"] or "")
     may_ask = not given.get("yes")
@@ -102,7 +102,7 @@ def _start_alone(options: Any, as_json: bool, may_ask: bool) -> int:
     return ended["exit_code"]
 
 
-def _checks_by_name(texts: tuple[str, ...]) -> dict[str, str]:
+def checks_by_name(texts: tuple[str, ...]) -> dict[str, str]:
     """Return the checks of the command line, each of which is NAME=COMMAND."""
     found: dict[str, str] = {}
     for text in texts:

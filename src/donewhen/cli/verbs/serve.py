@@ -26,8 +26,7 @@ def command(port: int | None, no_board: bool, places: int, schema: bool) -> int:
 def _print_schema() -> int:
     import json
 
-    from donewhen.server.methods.table import TABLE
     from donewhen.server.openrpc import document
 
-    click.echo(json.dumps(document(TABLE), indent=2))
+    click.echo(json.dumps(document(), indent=2))
     return 0

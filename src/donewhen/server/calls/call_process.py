@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from donewhen.errors import BadInput, DonewhenError, MachineryBroke
-from donewhen.server.call_errors import CallRefused, facts_of, kind_of
+from donewhen.server.call_errors import CallRefused
 from donewhen.server.methods.call_context import CallContext
 from donewhen.workspace.process.launcher import kernel
 
@@ -55,7 +55,7 @@ def run(raw: socket.socket) -> int:
     try:
         _enter(request["directory"], request["variables"])
         _require_same_storage(request["params"].get("repo", ""), request["storage"])
-        line.write(result=_result(line, request["method"], request["params"]))
+        line.write(result=_result(line, request))
     except DonewhenError as error:
         line.write(error=_plain_error(error))
     except Exception as error:  # noqa: BLE001 - the daemon reports whatever breaks here as an error of this call
@@ -86,12 +86,14 @@ def _require_same_storage(repo: str, storage: str) -> None:
         raise CallRefused("other_storage", "this repository keeps its sessions in another database than the daemon")
 
 
-def _result(line: _Line, name: str, params: Mapping[str, Any]) -> Any:
+def _result(line: _Line, request: Mapping[str, Any]) -> Any:
     from donewhen.server.calls.run_loops import RUN_LOOPS
     from donewhen.server.methods.table import TABLE
 
+    name, params = request["method"], request["params"]
     method = RUN_LOOPS if name == RUN_LOOPS.name else TABLE[name]
-    function = partial(method.function, _context(line)) if method.takes_context else method.function
+    context = _context(line, request["goes_on"])
+    function = partial(method.function, context) if method.takes_context else method.function
     if not inspect.iscoroutinefunction(method.function):
         return function(**params)
     import anyio
@@ -99,14 +101,16 @@ def _result(line: _Line, name: str, params: Mapping[str, Any]) -> Any:
     return anyio.run(partial(function, **params))
 
 
-def _context(line: _Line) -> CallContext:
+def _context(line: _Line, goes_on: bool) -> CallContext:
+    """Return the receivers of a call. A session `goes_on` without the process that began it, or is cancelled."""
     from donewhen.session.person.watch import SessionWatcher
 
     def say(text: str) -> None:
         line.write(say=text)
 
     async def before_work(session: str) -> None:
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, 0)  # from here on it goes on without the daemon
+        if goes_on:
+            kernel.prctl(kernel.PR_SET_PDEATHSIG, 0)
         line.write(began=session)
         await line.wait_readable()
         if line.read() is None:
@@ -121,4 +125,8 @@ def _ignore(record: object) -> None:
 
 
 def _plain_error(error: DonewhenError) -> dict[str, Any]:
-    return {"kind": kind_of(error), "message": str(error), "exit_code": error.exit_code, "data": facts_of(error)}
+    from donewhen.server.methods.errors import error_data
+
+    data = error_data(error)
+    kind, exit_code = data.pop("kind"), data.pop("exit_code")
+    return {"kind": kind, "message": str(error), "exit_code": exit_code, "data": data}

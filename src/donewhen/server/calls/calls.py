@@ -47,9 +47,13 @@ def _ignore_end(session: str, reason: str) -> None:
 
 
 class CallProcesses:
-    def __init__(self, prepared: PreparedProcess, places: int) -> None:
-        """At most `places` sessions work at the same time."""
+    def __init__(self, prepared: PreparedProcess, places: int, sessions_go_on: bool = True) -> None:
+        """At most `places` sessions work at the same time.
+
+        With `sessions_go_on`, a session that has begun survives the end of this process; otherwise it is cancelled.
+        """
         self._prepared = prepared
+        self.sessions_go_on = sessions_go_on
         self._places = anyio.Semaphore(places)
         self.on_change: Callable[[], None] = _ignore_change
         """Is called when a session begins or stops."""
@@ -181,34 +185,46 @@ class _Running:
                 "directory": call.surroundings.directory,
                 "variables": dict(call.surroundings.variables),
                 "storage": call.storage,
+                "goes_on": self._calls.sessions_go_on,
             }
         )
+        final: Mapping[str, Any] = {}
         async with anyio.create_task_group() as tasks:
-            async for message in self._messages():
-                match message:
-                    case {"pid": int(pid)}:
-                        self._pid = pid
-                        self._calls.process_began(pid)
-                    case {"say": str(line)}:
-                        say(line)
-                    case {"began": str(session)}:
-                        self._session = session
-                        self._calls.session_began(session, self._pid)
-                        if began is not None:
-                            began(session)
-                        tasks.start_soon(self._give_place)
-                    case {"result": result}:
-                        if self._session and isinstance(result, dict):
-                            self._calls.on_end(self._session, str(result.get("reason", "")))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-                        tasks.cancel_scope.cancel()
-                        return result
-                    case {"error": {"kind": str(kind), "message": str(text), "exit_code": int(code), "data": data}}:
-                        tasks.cancel_scope.cancel()
-                        raise CallFailed(kind, text, code, data)
-                    case _:
-                        pass
+            final = await self._final_message(tasks, say, began)
             tasks.cancel_scope.cancel()
-        raise MachineryBroke(f"the process of {call.method} ended without a result")
+        match final:
+            case {"error": {"kind": str(kind), "message": str(text), "exit_code": int(code), "data": data}}:
+                raise CallFailed(kind, text, code, data)
+            case {"result": _}:
+                return final["result"]
+            case _:
+                raise MachineryBroke(f"the process of {call.method} ended without a result")
+
+    async def _final_message(
+        self, tasks: TaskGroup, say: Say, began: Callable[[str], None] | None
+    ) -> Mapping[str, Any]:
+        """Return the last message of the process; an empty one if it ended without."""
+        async for message in self._messages():
+            match message:
+                case {"pid": int(pid)}:
+                    self._pid = pid
+                    self._calls.process_began(pid)
+                case {"say": str(line)}:
+                    say(line)
+                case {"began": str(session)}:
+                    self._session = session
+                    self._calls.session_began(session, self._pid)
+                    if began is not None:
+                        began(session)
+                    tasks.start_soon(self._give_place)
+                case {"result": {"reason": str(reason)}} if self._session:
+                    self._calls.on_end(self._session, reason)
+                    return message
+                case {"result": _} | {"error": _}:
+                    return message
+                case _:
+                    pass
+        return {}
 
     async def _give_place(self) -> None:
         await self._calls.wait_for_place()
@@ -224,7 +240,7 @@ class _Running:
                 except BlockingIOError:
                     await anyio.wait_writable(self._raw)
 
-    async def _messages(self) -> AsyncGenerator[Any]:
+    async def _messages(self) -> AsyncGenerator[dict[str, Any]]:
         held = bytearray()
         while True:
             try:

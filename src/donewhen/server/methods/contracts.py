@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from donewhen.judge.verdict import Verdict
     from donewhen.server.methods.results import Answered
     from donewhen.server.methods.verdict_results import (
-        JudgedTree,
         StatedContract,
+        TreeVerdict,
         UnionPart,
         UnionResult,
         VerifiedReceipt,
@@ -68,7 +68,7 @@ def contract_revise(id: str, text: str) -> "Answered":
 
 async def contract_check(
     context: CallContext, subject: Subject = "working", fresh: bool = False, receipt: str = "", repo: str = ""
-) -> "JudgedTree":
+) -> "TreeVerdict":
     """Judge the working tree of a repository against HEAD, without a model. Protected paths are those of HEAD.
 
     `subject` may be `as-is` for the files without protection, or `head` for HEAD alone. `fresh` ignores what is cached.
@@ -82,7 +82,7 @@ async def contract_check(
     return _judged(await check(place(repo), request, Path(receipt) if receipt else None, watch))
 
 
-def _judged(verdict: "Verdict") -> "JudgedTree":
+def _judged(verdict: "Verdict") -> "TreeVerdict":
     from donewhen.session.check.judge_tree import outcome_of, summary
 
     results: list[Any] = [{**asdict(result), "status": result.status.value} for result in verdict.results]
@@ -138,7 +138,8 @@ async def receipt_verify(context: CallContext, receipt: str, repo: str = "", nam
 async def union_run(context: CallContext, parts: list[str], base: str = "", repo: str = "") -> "UnionResult":
     """Combine finished branches and patch files on a commit, without a model: a maximal set that passes together.
 
-    Without `base`, the commit is HEAD. Patch files are named from the directory `repo`.
+    `parts` are branches, commits and patch files; files are named from the directory `repo`. Without `base`, the commit
+    is HEAD.
     """
     from donewhen.session.verbs.union import union
 

@@ -4,6 +4,8 @@ from enum import StrEnum
 from typing import Any
 
 from donewhen.errors import BadInput, DonewhenError, MachineryBroke, NeedsPerson
+from donewhen.server.call_errors import CallFailed, CallRefused
+from donewhen.server.parameters import WrongParameters
 from donewhen.session.person.already_decided import AlreadyDecided
 from donewhen.session.settings.contract_file import NothingToPropose
 from donewhen.storage.owner import Owned
@@ -18,6 +20,9 @@ class ErrorKind(StrEnum):
     OWNED = "owned"
     NOT_ALLOWED = "not_allowed"
     TOO_MANY = "too_many"
+    INVALID_PARAMS = "invalid_params"
+    OTHER_STORAGE = "other_storage"
+    STOPPING = "stopping"
 
     @property
     def meaning(self) -> str:
@@ -35,11 +40,16 @@ _MEANINGS = {
     ErrorKind.OWNED: "Another process works on the session.",
     ErrorKind.NOT_ALLOWED: "The caller has no right to call this method.",
     ErrorKind.TOO_MANY: "Too much is going on at once; try again later.",
+    ErrorKind.INVALID_PARAMS: "A parameter is unknown or missing, or its value has another type.",
+    ErrorKind.OTHER_STORAGE: "The repository keeps its sessions in another database than the daemon.",
+    ErrorKind.STOPPING: "The daemon is stopping and begins nothing.",
 }
 
 
 def error_data(error: DonewhenError) -> dict[str, Any]:
     """Return what a program needs to know about an error besides its message."""
+    if isinstance(error, CallRefused | CallFailed):
+        return {"kind": error.kind, "exit_code": error.exit_code, **error.data}
     return {"kind": kind_of(error).value, "exit_code": error.exit_code, **_details(error)}
 
 
@@ -51,6 +61,8 @@ def kind_of(error: DonewhenError) -> ErrorKind:
             return ErrorKind.NOTHING_TO_PROPOSE
         case Owned():
             return ErrorKind.OWNED
+        case WrongParameters():
+            return ErrorKind.INVALID_PARAMS
         case BadInput():
             return ErrorKind.BAD_INPUT
         case NeedsPerson():

@@ -154,7 +154,7 @@ class OccurrenceEntry(TypedDict):
     interrupted: bool
 
 
-class RoundEnding(TypedDict):
+class RoundSummary(TypedDict):
     """How a round of a loop ended."""
 
     id: str

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         LoopDetails,
         LoopList,
         OccurrenceEntry,
-        RoundEnding,
+        RoundSummary,
     )
 
 
@@ -42,7 +42,10 @@ async def loop_catalogue(repo: str = "") -> "LoopCatalogue":
 
 
 async def loop_add(name: str, as_name: str = "", repo: str = "") -> "AddedLoop":
-    """Write a ready-made loop into a repository, and trust it as it is. Return what was written, and why."""
+    """Write a ready-made loop into a repository, and trust it as it is. Return what was written, and why.
+
+    `as_name` is another name for it there.
+    """
     from donewhen.loops.catalogue import add
 
     return cast("AddedLoop", await add.add(place(repo), name, as_name))
@@ -75,7 +78,7 @@ def loop_history(context: CallContext, name: str = "", limit: int = 20, repo: st
         return cast("list[OccurrenceEntry]", overview.loop_history(start, store, name, limit))
 
 
-async def loop_run(context: CallContext, name: str, dry_run: bool = False, repo: str = "") -> "RoundEnding":
+async def loop_run(context: CallContext, name: str, dry_run: bool = False, repo: str = "") -> "RoundSummary":
     """Run one round of a loop now. With `dry_run`, everything but the action is done."""
     from donewhen.loops import overview
     from donewhen.loops.run import run_round

@@ -7,8 +7,8 @@ from donewhen.server.methods.call_context import CallContext
 if TYPE_CHECKING:
     from donewhen.server.methods.memory_results import (
         FailureSignature,
+        HintText,
         Imported,
-        RecalledHint,
         RepairDetails,
         RepairEntry,
         TaggedTextEntry,
@@ -43,14 +43,14 @@ def memory_show(context: CallContext, id: str) -> "RepairDetails":
     return cast("RepairDetails", memory.memory_show(id, context.say))
 
 
-def memory_recall(context: CallContext, log: str, check: str = "", repo: str = "") -> "RecalledHint | None":
+def memory_recall(context: CallContext, log: str, check: str = "", repo: str = "") -> "HintText | None":
     """Return the hint that a round would get for the failure in a log; None if there is none.
 
     It is the hint for a round in the repository `repo`; without one, the best of all. Asking is not counted.
     """
     from donewhen.session.verbs import memory
 
-    return cast("RecalledHint | None", memory.memory_recall(log, check, repo, context.say))
+    return cast("HintText | None", memory.memory_recall(log, check, repo, context.say))
 
 
 def memory_forget(context: CallContext, ids: list[str], every: bool = False) -> int:
@@ -68,9 +68,9 @@ def memory_export(context: CallContext) -> list[str]:
 
 
 def memory_import(context: CallContext, content: str, name: str = "content") -> "Imported":
-    """Add the lines that an export returned elsewhere. What is known already stays as it is.
+    """Add the repairs that an export returned elsewhere. What is known already stays as it is.
 
-    Messages call the content by its `name`.
+    `content` has one repair in each line. Messages call it by its `name`.
     """
     from donewhen.session.verbs import memory
 

@@ -73,7 +73,7 @@ class RepairDetails(RepairEntry):
     offers: list[dict[str, Any]]
 
 
-class RecalledHint(TypedDict):
+class HintText(TypedDict):
     """The hint that a round would get."""
 
     repair: str

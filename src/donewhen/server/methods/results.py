@@ -225,7 +225,7 @@ class Answered(TypedDict):
     """True if a process works on the session. If not, the session continues when it is resumed."""
 
 
-class Decided(TypedDict):
+class DecisionResult(TypedDict):
     """A decision was recorded, and carried out if it is about left-out edits."""
 
     id: str

@@ -28,7 +28,7 @@ from donewhen.storage.owner import Owner
 from donewhen.workspace.state_dir import state_root
 
 if TYPE_CHECKING:
-    from donewhen.server.methods.results import Answered, Cancelled, Decided
+    from donewhen.server.methods.results import Answered, Cancelled, DecisionResult
 
 ANSWER_SECS = 0.3
 """Timeout for the owner's reply: a healthy owner answers at once; one that does not is stuck."""
@@ -46,7 +46,7 @@ def session_answer(id: str, text: str) -> "Answered":
     return _send_or_record(id, request, lambda log: offline.answer(log, text), "no question is pending")
 
 
-async def session_approve(context: CallContext, id: str) -> "Decided":
+async def session_approve(context: CallContext, id: str) -> "DecisionResult":
     """Approve what waits for a decision, or the edits that a verified session left out.
 
     Left-out edits are judged and landed before the result is there.
@@ -60,12 +60,12 @@ async def session_approve(context: CallContext, id: str) -> "Decided":
     return {"id": amended.session, "live": False, "is_optional": True, "landed": landed, "problem": amended.problem}
 
 
-def session_deny(id: str) -> "Decided":
+def session_deny(id: str) -> "DecisionResult":
     """Deny what waits for a decision, or the edits that a verified session left out."""
     return _decide(id, False, is_optional=has_left_out(id))
 
 
-def _decide(id: str, approved: bool, is_optional: bool = False) -> "Decided":
+def _decide(id: str, approved: bool, is_optional: bool = False) -> "DecisionResult":
     request = {"do": "decide", "approved": approved}
     decided = _send_or_record(id, request, lambda log: offline.decide(log, approved), "nothing waits for a decision")
     return {**decided, "is_optional": is_optional, "landed": None, "problem": ""}

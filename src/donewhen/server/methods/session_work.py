@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.place import place
 from donewhen.session.settings import schema
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ async def session_start(context: CallContext, **options: "Unpack[StartOptions]")
         value = given.pop(flag.removeprefix("--").replace("-", "_"), None)
         if value not in (None, "", []):  # an empty text counts as not given
             values[flag] = key.python_type(value)
-    for name in ("repo", "contract"):
-        given[name] = Path(given[name]) if given.get(name) else None
+    given["repo"] = place(given.get("repo", ""))
+    given["contract"] = Path(given["contract"]) if given.get("contract") else None
     return _ending(await start(RunOptions(**given, values=values), context.watcher))
 
 

@@ -89,15 +89,16 @@ def _artifacts(session: str) -> dict[str, str]:
 def session_events(id: str, from_seq: int = 0, limit: int = MOST_EVENTS) -> "EventPage":
     """Return a page of the events of a session: those from `from_seq` on, that one included.
 
-    The next page begins at `next_seq`. A page with no events is the end, for the moment.
+    The next page begins at `next_seq`. A page with no events is the end, for the moment. A limit of 0 is the greatest.
     """
+    most = min(limit or MOST_EVENTS, MOST_EVENTS)
     found: list[dict[str, Any]] = []
     length, next_seq = 0, max(1, from_seq)
     for record in records_of(id, after_seq=next_seq - 1):
         found.append(record.line())
         next_seq = (record.seq or 0) + 1
         length += len(json.dumps(found[-1]))
-        if len(found) >= min(limit, MOST_EVENTS) or length >= LONGEST_PAGE:
+        if len(found) >= most or length >= LONGEST_PAGE:
             break
     return {"events": found, "next_seq": next_seq}
 

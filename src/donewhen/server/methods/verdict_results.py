@@ -72,7 +72,7 @@ class UngradedEdit(TypedDict):
     parts: list[str]
 
 
-class JudgedTree(TypedDict):
+class TreeVerdict(TypedDict):
     """A verdict on one tree."""
 
     green: bool
@@ -96,7 +96,7 @@ class VerifiedReceipt(TypedDict):
     anchor: str
     """The commit that carries the digest of the receipt; empty if there is none."""
     summary: str
-    verdict: JudgedTree
+    verdict: TreeVerdict
 
 
 class UnionPart(TypedDict):

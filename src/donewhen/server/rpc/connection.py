@@ -31,7 +31,6 @@ PER_SECOND, BURST = 500.0, 2000.0
 STALL_SECS = 10.0
 """A client that takes no byte for so long is cut off."""
 TOO_MANY = -32005
-INVALID_PARAMS = -32602
 OPENING = {"session.subscribe": "session", "board.subscribe": "board"}
 """The methods that open a subscription → the first word of its notifications."""
 CLOSING = ("session.unsubscribe", "board.unsubscribe")
@@ -95,7 +94,8 @@ class RpcConnection:
         if method in OPENING:
             return await self._subscribe(method, params)
         if method in CLOSING:
-            return self._unsubscribe(params)
+            self._unsubscribe(params)
+            return None
         if method == ENTERING:
             return self._enter(_surroundings(params))
         return await self._service.call(self._caller, method, params)
@@ -121,8 +121,8 @@ class RpcConnection:
     async def _subscribe(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if len(self._open) >= MOST_SUBSCRIPTIONS:
             raise CallRefused("too_many", f"a connection has at most {MOST_SUBSCRIPTIONS} subscriptions")
+        name = f"s{self._count + 1}"
         self._count += 1
-        name = f"s{self._count}"
         opened = self._open[name] = _OpenSubscription(name, OPENING[method])
         try:
             start: Mapping[str, Any] = await self._tasks.start(self._forward, opened, method, params)
@@ -132,12 +132,11 @@ class RpcConnection:
         _opened_here.get().append(opened)
         return {"subscription": name, **start}
 
-    def _unsubscribe(self, params: Mapping[str, Any]) -> bool:
+    def _unsubscribe(self, params: Mapping[str, Any]) -> None:
         opened = self._open.pop(str(params.get("subscription", "")), None)
         if opened is None:
             raise CallRefused("bad_input", "there is no such subscription on this connection")
         opened.scope.cancel()
-        return True
 
     async def _forward(
         self,
@@ -177,7 +176,7 @@ def _surroundings(params: Mapping[str, Any]) -> Surroundings:
     texts = isinstance(variables, dict) and all(isinstance(one, str) for one in variables.values())  # pyright: ignore[reportUnknownVariableType] - JSON
     if not isinstance(directory, str) or not os.path.isabs(directory) or not texts:
         problem = "'directory' must be an absolute path and 'variables' an object of texts"
-        raise CallRefused("invalid_params", problem, code=INVALID_PARAMS)
+        raise CallRefused("invalid_params", problem)
     return Surroundings(directory, cast("dict[str, str]", variables))
 
 

@@ -15,7 +15,7 @@ from pjrpc.server import AsyncDispatcher
 from pjrpc.server.exceptions import InternalError, InvalidParamsError, InvalidRequestError, MethodNotFoundError
 
 from donewhen.errors import DonewhenError
-from donewhen.server.call_errors import CallRefused, facts_of, kind_of
+from donewhen.server.methods.errors import ErrorKind, error_data
 from donewhen.server.rpc.bounded_json import JsonRefused, load
 
 MOST_IN_BATCH = 100
@@ -91,8 +91,8 @@ class RpcDispatcher:
 
 def rpc_error(error: DonewhenError) -> JsonRpcError:
     """Return an error of this program as one of JSON-RPC."""
-    code = error.code if isinstance(error, CallRefused) else OWN_ERROR
-    facts = {"kind": kind_of(error), **facts_of(error), "exit_code": error.exit_code}
+    facts = error_data(error)
+    code = InvalidParamsError.CODE if facts["kind"] == ErrorKind.INVALID_PARAMS else OWN_ERROR
     return JsonRpcError(code=code, message=str(error), data=facts)
 
 

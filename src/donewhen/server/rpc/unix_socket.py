@@ -34,8 +34,10 @@ async def listening(path: Path, serve: Serve, user: int) -> AsyncGenerator[None]
             if peer_user(stream.extra(SocketAttribute.raw_socket)) != user or connected.available_tokens < 1:
                 return
             async with connected:
-                with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ClientTooSlow):
+                try:
                     await serve(stream)
+                except* (anyio.BrokenResourceError, anyio.ClosedResourceError, ClientTooSlow):
+                    pass  # it has left, or is cut off; a task group raises this in an exception group
 
     with short_address(path) as address:
         listener = await anyio.create_unix_listener(address, mode=stat.S_IRUSR | stat.S_IWUSR, backlog=512)

@@ -97,8 +97,6 @@ class LeftOutEdits:
     amendment: Amendment | None = None
     expires_at: str = ""
     decision: str = ""
-    by: str = ""
-    """Who decided."""
     red: str = ""
     """Why the approved edits did not count: what was red."""
     intent: AmendmentIntent | None = None
@@ -386,8 +384,8 @@ class SessionState:
                     expires_at=event.expires_at or "",
                 )
             case events.GateDecided(id=id) if id == LEFT_OUT_ID:
-                edits = self._left_out()
-                edits.decision, edits.by = event.decision, event.by
+                self._left_out().decision = event.decision
+                self.deciders[id] = event.by
             case events.GateDecided():
                 self.gates.setdefault(event.id, Gate(event.id, event.gate)).decision = event.decision
                 self.deciders[event.id] = event.by

@@ -98,8 +98,9 @@ def require_decidable(log: LogWriter, approved: bool) -> LeftOutEdits:
             f"they are in: donewhen diff {log.session} --candidate"
         )
     if status is not LeftOutStatus.OPEN and not (approved and status is LeftOutStatus.APPROVED):
+        by = log.state.deciders.get(LEFT_OUT_ID, "")
         words = f"session {log.session}: its left-out edits were decided already: {status_words(edits, at)}"
-        raise AlreadyDecided(words, gate=GateKind.AMENDMENT, decision=edits.decision, by=edits.by)
+        raise AlreadyDecided(words, gate=GateKind.AMENDMENT, decision=edits.decision, by=by)
     return edits
 
 
