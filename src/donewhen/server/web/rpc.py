@@ -10,7 +10,8 @@ from starlette.types import Receive
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from donewhen.errors import DonewhenError
-from donewhen.server.call_errors import CallRefused, kind_of
+from donewhen.server.call_errors import CallRefused
+from donewhen.server.methods.errors import error_data
 from donewhen.server.methods.method import Right
 from donewhen.server.rpc.connection import OPENING, ClientTooSlow, RpcConnection
 from donewhen.server.rpc.dispatch import RpcDispatcher
@@ -37,7 +38,7 @@ class LoggedService:
             answered = "done"
             return result
         except DonewhenError as error:
-            answered = kind_of(error)
+            answered = error_data(error)["kind"]
             raise
         finally:
             if getattr(self._methods.get(method), "right", None) is not Right.OBSERVE:
