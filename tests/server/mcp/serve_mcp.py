@@ -1,6 +1,9 @@
 """Program of the tests: the core of the daemon with its web side and MCP, until stdin is closed.
 
-python serve_mcp.py [--with-token NAME]      every request is made with the token of this new client
+python serve_mcp.py [--with-token NAME] [--any-host]
+
+With a token, every request is made with that of this new client. With any host, the defences of the web side against
+other hosts and origins are off.
 """
 
 import os
@@ -19,6 +22,7 @@ from donewhen.server.mcp.endpoint import McpEndpoint
 from donewhen.server.methods.table import TABLE
 from donewhen.server.web.access import open_access
 from donewhen.server.web.app import WebMount
+from donewhen.server.web.defences import WebDefences
 from donewhen.server.web.options import WebOptions, listen
 from donewhen.server.web.serve import serve_web
 from donewhen.workspace.state_dir import state_root
@@ -37,7 +41,8 @@ async def serve(prepared: PreparedProcess, state: Path) -> None:
             if CLIENT in sys.argv:
                 endpoint = with_token(endpoint, McpClients(state).create(sys.argv[sys.argv.index(CLIENT) + 1]))
             mount = WebMount(path="/mcp", app=endpoint, public=True)
-            listener = listen(WebOptions(port=0))
+            any_host = "--any-host" in sys.argv
+            listener = listen(WebOptions(port=0, defences=WebDefences(host=not any_host, origin=not any_host)))
             async with serve_web(core.service, TABLE, access, listener, say, mounts=[mount]):
                 sys.stdout.write(f"{listener.address}\n")
                 sys.stdout.flush()
