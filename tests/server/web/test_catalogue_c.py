@@ -46,8 +46,6 @@ def attacked(attack: Attack, state: Path, defences: WebDefences) -> bool:
         return attack.succeeds(daemon)
 
 
-@pytest.mark.promise("serve.host")
-@pytest.mark.promise("serve.origin")
 @pytest.mark.sample(24)
 @pytest.mark.parametrize("attack", ATTACKS, ids=str)
 def test_the_attack_succeeds_without_its_defence_and_fails_with_it(

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 from web_daemon import WebDaemon, running, status_of
+from websockets.exceptions import InvalidStatus
 
 from donewhen.errors import BadInput
 from donewhen.server.rpc.bounded_json import LONGEST
@@ -102,6 +103,25 @@ def test_with_tls_calls_are_answered_and_the_cookie_is_never_sent_without_it(
         answer = daemon.ask("POST", "/login", {"code": daemon.access.login_code()}, Origin=daemon.address)
         assert "Secure" in answer.headers["set-cookie"].split("; ")
         assert daemon.send_raw(daemon.head("GET / HTTP/1.1")) == b""
+
+
+@pytest.mark.promise("serve.host")
+def test_a_request_for_another_host_is_refused_before_it_is_routed(daemon: WebDaemon) -> None:
+    for path in ("/", "/rpc", "/no-such-path"):
+        answer = daemon.ask("POST", path, START, token=daemon.token, Host=f"evil.example:{daemon.port}")
+        assert (answer.status, answer.body) == (403, b"this host name is not served here\n")
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        assert daemon.ask("POST", "/rpc", START, token=daemon.token, Host=f"{host}:{daemon.port}").status == 200
+
+
+@pytest.mark.promise("serve.origin")
+def test_a_request_from_a_foreign_origin_is_refused_with_any_token(daemon: WebDaemon) -> None:
+    for origin in ("http://evil.example", "null", f"http://127.0.0.1:{daemon.port + 1}"):
+        answer = daemon.ask("POST", "/rpc", START, token=daemon.decide_token, Origin=origin)
+        assert (answer.status, answer.body) == (403, b"requests of other origins are refused\n")
+        with pytest.raises(InvalidStatus, match="403"), daemon.websocket(daemon.decide_token, Origin=origin):
+            pass
+    assert daemon.ask("POST", "/rpc", START, token=daemon.token, Origin=daemon.address).status == 200
 
 
 # -- what is mounted --

@@ -22,10 +22,10 @@ from websockets.sync.client import ClientConnection, connect
 from donewhen.errors import BadInput
 from donewhen.server.call_errors import CallRefused
 from donewhen.server.methods.method import Method, Right
+from donewhen.server.numbers import DaemonNumbers
 from donewhen.server.service import Caller, Notification, Subscription
 from donewhen.server.web.access import Access, open_access
 from donewhen.server.web.app import WebMount
-from donewhen.server.web.metrics import DaemonNumbers
 from donewhen.server.web.options import WebOptions, listen
 from donewhen.server.web.serve import serve_web
 

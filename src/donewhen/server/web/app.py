@@ -15,13 +15,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from donewhen.records import frozen
+from donewhen.server.numbers import DaemonNumbers
 from donewhen.server.rpc.bounded_json import LONGEST, JsonRefused, load
 from donewhen.server.rpc.rate import Rate
 from donewhen.server.service import Caller, Service
 from donewhen.server.web.access import BROWSER, Access, Login
 from donewhen.server.web.access_log import AccessLog
 from donewhen.server.web.bodies import BodyTooLong, ClientLeft, body_of, replayed
-from donewhen.server.web.metrics import MEDIA_TYPE, DaemonNumbers, metrics_text
+from donewhen.server.web.metrics import MEDIA_TYPE, metrics_text
 from donewhen.server.web.options import WebListener
 from donewhen.server.web.request_rules import RequestHead, refusal_of
 from donewhen.server.web.rpc import LoggedService, answer_post, serve_websocket

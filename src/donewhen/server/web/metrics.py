@@ -1,25 +1,8 @@
 """The numbers of the daemon in the text format of Prometheus."""
 
-from collections.abc import Mapping
-
-from donewhen.records import frozen
+from donewhen.server.numbers import DaemonNumbers
 
 MEDIA_TYPE = "text/plain; version=0.0.4"
-
-
-@frozen(kw_only=True)
-class DaemonNumbers:
-    sessions: Mapping[str, int]
-    """State → how many sessions are in it."""
-    live: int
-    """Sessions that a process works on."""
-    waiting: int
-    """Sessions that need a person."""
-    calls: int
-    """Calls that run in processes of their own."""
-    subscribers: int
-    events_read: int
-    """Events that were read from the store since the daemon started."""
 
 
 def metrics_text(numbers: DaemonNumbers) -> str:

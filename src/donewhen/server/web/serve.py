@@ -13,13 +13,13 @@ from typing import Any
 import anyio
 import uvicorn
 
+from donewhen.server.numbers import DaemonNumbers
 from donewhen.server.rpc.bounded_json import LONGEST
 from donewhen.server.service import Service
 from donewhen.server.web.access import CODE_SECS, Access
 from donewhen.server.web.access_log import AccessLog
 from donewhen.server.web.app import WebApp, WebMount, WebParts
 from donewhen.server.web.guarded_protocol import ConnectionGate, GuardedHttp, GuardedWebSocket
-from donewhen.server.web.metrics import DaemonNumbers
 from donewhen.server.web.options import BACKLOG, WebListener, WebOptions
 
 STOPPING_SECS = 2
