@@ -84,9 +84,11 @@ def _only_daemon(state: Path) -> Generator[None]:
 
 
 async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, listener: WebListener, say: Say) -> int:
+    from donewhen.server.mcp.endpoint import McpEndpoint
     from donewhen.server.methods.table import TABLE
     from donewhen.server.rpc.unix_socket import listening
     from donewhen.server.web.access import open_access
+    from donewhen.server.web.app import WebMount
     from donewhen.server.web.serve import serve_web
 
     async with open_service(prepared, options.places, say) as core, anyio.create_task_group() as tasks:
@@ -96,7 +98,9 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
             await _serve_socket(core.service, stream)
 
         with open_access(state) as access:
-            web = serve_web(core.service, TABLE, access, listener, say, numbers=core.service.numbers)
+            mounts = [WebMount(path="/mcp", app=McpEndpoint(core.service, tasks, state, say), public=True)]
+            numbers = core.service.numbers
+            web = serve_web(core.service, TABLE, access, listener, say, mounts=mounts, numbers=numbers)
             async with listening(path, client, os.geteuid()), web, _signals() as stop:
                 say(f"the daemon listens on {path}")
                 await _take_over(core.service, core.store.archive, say)

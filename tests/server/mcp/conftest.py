@@ -16,5 +16,5 @@ def repo(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def daemon(repo: Path) -> Iterator[McpDaemon]:
-    with running(repo) as one:
+    with running(repo.parent) as one:
         yield one

@@ -9,6 +9,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,10 +20,12 @@ from typing import Any
 
 from donewhen.server.mcp.clients import McpClients
 from donewhen.workspace.state_dir import state_root
+from program import PROGRAM
 
 SECONDS = 120.0
 VERSION = "2026-07-28"
-PROGRAM = Path(__file__).with_name("serve_mcp.py")
+CHANGED = Path(__file__).with_name("serve_mcp.py")
+ADDRESS = re.compile(r"http://127\.0\.0\.1:([0-9]+)/")
 INFO = {"name": "test", "version": "1"}
 
 
@@ -107,7 +110,7 @@ def message(method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class McpDaemon:
-    process: "subprocess.Popen[str]"
+    process: "subprocess.Popen[bytes]"
     port: int
     state: Path
 
@@ -132,15 +135,20 @@ class McpDaemon:
 
 @contextlib.contextmanager
 def running(cwd: Path, *options: str) -> Generator[McpDaemon]:
-    """Run the daemon in a directory. `options` are those of serve_mcp."""
-    state = state_root(os.environ)
-    process = subprocess.Popen(
-        [sys.executable, str(PROGRAM), *options], cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with process:
-        assert process.stdout is not None and process.stdin is not None
-        line = process.stdout.readline()
-        assert line.startswith("http"), line
-        yield McpDaemon(process, int(line.strip().rpartition(":")[2]), state)
-        process.stdin.close()
-        process.wait(SECONDS)
+    """Run `donewhen serve` in a directory; with `options`, the program serve_mcp, which has them."""
+    command = [sys.executable, str(CHANGED), *options] if options else [str(PROGRAM), "serve", "--port", "0"]
+    said = (cwd / "said-by-the-daemon.log").open("w+")
+    with said, subprocess.Popen(command, cwd=cwd, stdin=subprocess.PIPE, stderr=said) as process:
+        try:
+            yield McpDaemon(process, _port(process, Path(said.name)), state_root(os.environ))
+        finally:
+            process.terminate()
+
+
+def _port(process: "subprocess.Popen[bytes]", said: Path) -> int:
+    """Wait until the daemon has said its address."""
+    until = time.monotonic() + SECONDS
+    while not (found := ADDRESS.search(said.read_text())):
+        assert process.poll() is None and time.monotonic() < until, said.read_text()
+        time.sleep(0.05)
+    return int(found[1])

@@ -44,15 +44,14 @@ async def serve(prepared: PreparedProcess, state: Path) -> None:
             any_host = "--any-host" in sys.argv
             listener = listen(WebOptions(port=0, defences=WebDefences(host=not any_host, origin=not any_host)))
             async with serve_web(core.service, TABLE, access, listener, say, mounts=[mount]):
-                sys.stdout.write(f"{listener.address}\n")
-                sys.stdout.flush()
                 await anyio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)
             tasks.cancel_scope.cancel()
 
 
 def with_token(endpoint: Any, token: str) -> Any:
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        headers = [*scope["headers"], (b"authorization", f"Bearer {token}".encode())]
+        others = [one for one in scope["headers"] if one[0] != b"authorization"]
+        headers = [*others, (b"authorization", f"Bearer {token}".encode())]
         await endpoint({**scope, "headers": headers}, receive, send)
 
     return app

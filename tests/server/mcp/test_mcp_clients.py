@@ -11,6 +11,8 @@ from mcp_daemon import McpDaemon
 
 from runs.scenes import FILES
 
+SECONDS = 60.0
+
 
 def sdk_session(address: str, token: str, repo: Path, mode: str) -> Any:
     """Connect the official SDK, list the tools, and call one. Return the version, the names and the result."""
@@ -19,7 +21,7 @@ def sdk_session(address: str, token: str, repo: Path, mode: str) -> Any:
     from mcp.client.streamable_http import streamable_http_client
 
     async def session() -> Any:
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http:
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=SECONDS) as http:
             async with Client(streamable_http_client(address, http_client=http), mode=mode) as client:
                 tools = [tool.name for tool in (await client.list_tools()).tools]
                 called = await client.call_tool("contract", {"repo": str(repo)})

@@ -7,8 +7,10 @@ import http.client
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -168,14 +170,19 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpClientOfTest
 
 @pytest.mark.promise("mcp.governed")
 def test_a_flood_of_calls_is_refused_and_does_not_fill_the_log(daemon: McpDaemon, repo: Path) -> None:
-    client = daemon.client("editor")
+    client = daemon.client("flooding")
+
+    def call(number: int) -> str:
+        reply = client.request("tools/call", {"name": "contract", "arguments": {"unknown": number}}).json["result"]
+        return reply["structuredContent"]["kind"]
+
     kinds = list[str]()
-    for _ in range(90):
-        reply = client.request("tools/call", {"name": "contract", "arguments": {"repo": "x"}}).json["result"]
-        kinds.append(reply["structuredContent"]["kind"])
+    with ThreadPoolExecutor(16) as threads:
+        while "too_many" not in kinds:
+            kinds += threads.map(call, range(100))
     assert set(kinds) == {"bad_input", "too_many"}
-    assert len(daemon.entries("editor")) == 2 * kinds.count("bad_input")
-    assert daemon.client("other").tool("contract", repo=str(repo))["checks"]
+    assert len(daemon.entries("flooding")) == 2 * kinds.count("bad_input")
+    assert daemon.client("calm").tool("contract", repo=str(repo))["checks"]
 
 
 @pytest.mark.promise("mcp.governed")
@@ -214,7 +221,7 @@ def test_a_client_that_vanishes_in_a_call_leaves_an_outcome_and_its_verdict_goes
 
 @pytest.mark.promise("mcp.governed")
 def test_a_call_that_a_kill_of_the_daemon_interrupted_is_unknown_after_the_next_start(repo: Path) -> None:
-    with running(repo) as daemon:
+    with running(repo.parent) as daemon:
         client = daemon.client("editor")
         client.tools()
         pid = daemon.process.pid
@@ -232,7 +239,7 @@ def test_a_call_that_a_kill_of_the_daemon_interrupted_is_unknown_after_the_next_
         daemon.process.kill()
         os.kill(prepared, signal.SIGCONT)
         connection.close()
-    with running(repo) as daemon:
+    with running(repo.parent) as daemon:
         assert [one.get("outcome") for one in daemon.entries("editor")] == [None, "unknown"]
         assert problem_of(daemon.audit) == ""
 
@@ -243,7 +250,7 @@ def test_a_command_in_the_sandbox_reaches_neither_the_tokens_nor_the_audit_log_n
 ) -> None:
     daemon.client("editor").tool("status")
     outside = f"cat {daemon.audit} && ls {daemon.state}/daemon/mcp-clients && exec 3<>/dev/tcp/127.0.0.1/{daemon.port}"
-    assert os.system(f"bash -c '{outside}' > /dev/null") == 0
+    subprocess.run(["bash", "-c", outside], check=True, capture_output=True)
     for command in outside.split(" && "):
         inside = donewhen("sandbox", "--", "bash", "-c", command, cwd=repo)
         assert inside.code != 0 and "editor" not in inside.out, command

@@ -64,6 +64,7 @@ def test_with_a_daemon_the_calls_go_through_it_and_a_session_outlives_its_client
         return (await client.call_tool("run", {"intent": "say right", "model": model})).structured_content["id"]
 
     with subprocess.Popen([PROGRAM, "serve", "--no-board"], cwd=repo.parent, stderr=subprocess.PIPE) as daemon:
+        session = ""
         try:
             wait_until(lambda: (state_root(os.environ) / "daemon" / "rpc.sock").exists())
             session = spoken(repo, work)

@@ -21,12 +21,12 @@ OUTSIDE = ["run", "status", "diff"]
 def wait_for(client: McpClientOfTests, session: str, *states: str) -> Any:
     """Return what is known about a session as soon as it is in one of the states."""
     until = time.monotonic() + 60
-    while time.monotonic() < until:
+    while True:
         known = client.tool("status", session=session)
-        if known["state"] in states and (known["state"] == "running" or not known["live"]):
+        if known["state"] in states and not known["live"]:
             return known
+        assert time.monotonic() < until, known["state"]
         time.sleep(0.25)
-    raise AssertionError(f"session {session} is {known['state']}")
 
 
 def waiting_session(client: McpClientOfTests, repo: Path) -> str:

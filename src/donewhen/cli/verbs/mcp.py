@@ -16,8 +16,8 @@ from donewhen.errors import BadInput
 def command(token_file: Path | None, new_client: str, allow: tuple[str, ...], remove_client: str) -> int:
     """Speak the Model Context Protocol on stdin and stdout, for a program that starts this command.
 
-    Calls go through the daemon if one runs. Without a token file, the client may use all tools. Every call is written to
-    the audit log in the state directory. No client can approve, answer or land anything.
+    Calls go through the daemon if one runs. Without a token file, the client may use all tools. Every call is written
+    to the audit log in the state directory. No client can approve, answer or land anything.
     """
     if new_client and remove_client:
         raise BadInput("--new-client and --remove-client exclude each other")

@@ -29,19 +29,17 @@ from donewhen.server.methods.errors import error_data
 from donewhen.server.rpc.rate import Rate
 from donewhen.server.service import Service, Surroundings
 
-CALLS_PER_SECOND, CALLS_BURST = 5.0, 60.0
-QUESTIONS_PER_SECOND, QUESTIONS_BURST = 1 / 120, 5.0
-"""A person cannot answer more."""
-REPORTS_PER_SECOND, REPORTS_BURST = 0.5, 30.0
+LIMITS: Mapping[str, tuple[float, float]] = {
+    "": (5.0, 60.0),
+    "ask_person": (1 / 120, 5.0),
+    "report_progress": (0.5, 30.0),
+}
+"""Calls of one client per second, and how many at once: of all tools together, and of those that people see."""
 MOST_CLIENTS = 10_000
 LONGEST_RESULT = 256_000
 """Characters of JSON."""
 VERBATIM = ("patch",)
 """Results that must not be changed in any character."""
-_LIMITS = {
-    "ask_person": (QUESTIONS_PER_SECOND, QUESTIONS_BURST),
-    "report_progress": (REPORTS_PER_SECOND, REPORTS_BURST),
-}
 
 
 class GovernedTools:
@@ -91,7 +89,7 @@ class GovernedTools:
         spec = TOOLS.get(tool)
         if spec is None or not _may_use(client, spec):
             raise CallRefused("not_allowed", f"this client may not use a tool named {tool[:60]!r}")
-        if tool in _LIMITS and "handle" not in given:
+        if tool in LIMITS and "handle" not in given:
             self._require_rate(client, tool)
         require_fitting(spec, bool(client.session), given)
         if client.session and given.get("session", client.session) != client.session:
@@ -100,7 +98,7 @@ class GovernedTools:
     def _require_rate(self, client: McpClient, tool: str) -> None:
         key = (client.name, tool)
         if key not in self._rates:
-            self._rates[key] = Rate(*_LIMITS.get(tool, (CALLS_PER_SECOND, CALLS_BURST)))
+            self._rates[key] = Rate(*LIMITS[tool])
             while len(self._rates) > MOST_CLIENTS:
                 self._rates.popitem(last=False)
         if not self._rates[key].take():
