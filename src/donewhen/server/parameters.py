@@ -87,6 +87,7 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
 @cache
 def _names() -> dict[str, Any]:
     from donewhen.server.methods import (
+        agent_results,
         loop_results,
         machine_results,
         memory_results,
@@ -95,7 +96,7 @@ def _names() -> dict[str, Any]:
         verdict_results,
     )
 
-    modules = (results, loop_results, machine_results, memory_results, verdict_results, start_options)
+    modules = (agent_results, results, loop_results, machine_results, memory_results, verdict_results, start_options)
     return {**{name: kind for module in modules for name, kind in vars(module).items()}, "Unpack": typing.Unpack}
 
 

@@ -120,6 +120,7 @@ class Feed:
         """Number of the last change of each session."""
         self._change = 0
         self._recent: OrderedDict[str, RecentEvents] = OrderedDict()
+        self.events_read = 0
         self._changed = anyio.Event()
         self._poked = anyio.Event()
         self._owners_at = 0.0
@@ -220,6 +221,7 @@ class Feed:
                 if record.seq != recent.next_seq:  # one could not be read: start again after it
                     recent = self._recent[row.id] = RecentEvents(record.seq or 1)
                 recent.add(record)
+                self.events_read += 1
                 decides = decides or record.kind in DECIDING
         if known is not None and known.row.state != row.state:
             decides = True
