@@ -10,14 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from web_attacks import ALL_ON, ATTACKED, ATTACKS, MOUNTS, Attack, careless_server, malformed_requests
-from web_daemon import SECONDS, WebDaemon, read_to_end, running, status_of
+from web_attacks import (
+    ATTACKED,
+    ATTACKS,
+    MOUNTS,
+    Attack,
+    careless_server,
+    frame,
+    malformed_requests,
+    message,
+    upgrade,
+)
+from web_daemon import ENDLESS, SECONDS, WebDaemon, read_to_end, running, status_of
 from websockets.exceptions import InvalidStatus
 
 from donewhen.errors import BadInput
 from donewhen.server.web.access import open_access
 from donewhen.server.web.allowances import WEBSOCKETS_OF_AGENT
-from donewhen.server.web.defences import WebDefences
+from donewhen.server.web.defences import ALL, WebDefences
 from donewhen.server.web.options import WebOptions
 
 FLOOD = 600
@@ -58,7 +68,7 @@ def test_the_attack_succeeds_without_its_defence_and_fails_with_it(
     count_as(f"attacks of {attack.row}")
 
     assert attacked(attack, tmp_path / "without", attack.without)
-    for number, defences in enumerate((ALL_ON, *attack.each)):
+    for number, defences in enumerate((ALL, *attack.each)):
         assert not attacked(attack, tmp_path / str(number), defences)
 
 
@@ -167,6 +177,17 @@ def test_slow_logins_of_strangers_and_slow_bodies_of_an_agent_hold_up_nobody_els
         assert daemon.call("session.list", token=daemon.token)["result"] == ["one", "two"]
         code = {"code": daemon.access.login_code()}
         assert daemon.ask("POST", "/login", code, Origin=daemon.address).status == 200
+
+
+@pytest.mark.sample(0)
+def test_a_subscriber_that_does_not_read_is_cut_off(daemon: WebDaemon) -> None:
+    """C18"""
+    request = message("session.subscribe", id=ENDLESS)
+    with daemon.connected() as line:
+        upgrade(daemon, line)
+        line.sendall(frame(len(request), request))
+        assert daemon.service.unsubscribed.wait(SECONDS)
+        assert b"x" * 10_000 in read_to_end(line)  # what was under way, and then the end
 
 
 def test_an_agent_cannot_take_all_websockets(daemon: WebDaemon) -> None:
