@@ -6,6 +6,7 @@ What only reads runs in a thread of the daemon; what works in a repository runs 
 import contextlib
 import inspect
 import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
 from typing import Any
@@ -18,10 +19,12 @@ from donewhen.records import frozen
 from donewhen.server.call_errors import CallFailed, CallRefused
 from donewhen.server.calls.calls import Call, CallProcesses
 from donewhen.server.feed.feed import Feed
+from donewhen.server.feed.needs_you import NOTHING
 from donewhen.server.feed.subscriptions import BoardSubscription, SessionSubscription, positions_of
 from donewhen.server.methods.call_context import CallContext
 from donewhen.server.methods.errors import ErrorKind
 from donewhen.server.methods.method import Method, Right
+from donewhen.server.numbers import DaemonNumbers
 from donewhen.server.parameters import Check
 from donewhen.server.service import Caller, Subscription, Surroundings
 from donewhen.storage.archive import Archive
@@ -62,6 +65,7 @@ class DaemonService:
         self._say = say
         self._deciding = WeakValueDictionary[str, anyio.Lock]()
         """The sessions that are decided on now."""
+        self._subscribers = 0
         self._readers = anyio.CapacityLimiter(MOST_READERS)
         self._own = Surroundings(os.getcwd(), dict(os.environ))
 
@@ -117,14 +121,28 @@ class DaemonService:
         self._require_right(caller, Right.OBSERVE, method)
         self._feed.look()
         given = self._checked[method](params)
-        if method == "board.subscribe":
-            if caller.session:
-                raise CallRefused("not_allowed", "this caller may only follow its own session")
-            yield BoardSubscription(self._feed, positions_of(given.get("from_")))
-            return
-        session = self._archive.find(given["id"])
-        self._require_session(caller, session)
-        yield SessionSubscription(self._feed, session, given.get("from_seq", 1))
+        self._require_session(
+            caller, given.get("id")
+        )  # before it is looked up: others must not learn whether it exists
+        self._subscribers += 1
+        try:
+            if method == "board.subscribe":
+                yield BoardSubscription(self._feed, positions_of(given.get("from_")))
+            else:
+                yield SessionSubscription(self._feed, self._archive.find(given["id"]), given.get("from_seq", 1))
+        finally:
+            self._subscribers -= 1
+
+    def numbers(self) -> DaemonNumbers:
+        statuses = self._feed.statuses()
+        return DaemonNumbers(
+            sessions=Counter(one.row.state for one in statuses),
+            live=sum(one.live for one in statuses),
+            waiting=sum(one.needs_you != NOTHING for one in statuses),
+            calls=self._calls.running,
+            subscribers=self._subscribers,
+            events_read=self._feed.events_read,
+        )
 
     def _require_right(self, caller: Caller, right: Right, method: str) -> None:
         if right not in caller.rights:

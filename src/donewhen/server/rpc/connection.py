@@ -4,10 +4,11 @@ Requests of one client are carried out side by side, up to a limit; further mess
 that reads too slowly is cut off: it connects again and goes on at the next number of its subscription.
 """
 
+import contextlib
 import json
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, cast
@@ -35,7 +36,8 @@ OPENING = {"session.subscribe": "session", "board.subscribe": "board"}
 CLOSING = ("session.unsubscribe", "board.unsubscribe")
 ENTERING = "connection.enter"
 """Says in which directory and with which variables the calls of this connection work."""
-Send = Callable[[str], Awaitable[None]]
+Send = Callable[[Sequence[str]], Awaitable[None]]
+"""Sends messages to the client, in this order."""
 _opened_here: ContextVar["list[_OpenSubscription]"] = ContextVar("opened_here")
 """The subscriptions that the message opens that is being answered."""
 
@@ -155,13 +157,14 @@ class RpcConnection:
         self._open.pop(opened.name, None)
 
     async def _forward_all(self, opened: "_OpenSubscription", subscription: Subscription) -> None:
-        async for one in subscription:
-            await self._write(opened.message(one))
+        async with contextlib.aclosing(subscription.batches()) as batches:
+            async for batch in batches:
+                await self._write(*map(opened.message, batch))
 
-    async def _write(self, text: str) -> None:
+    async def _write(self, *messages: str) -> None:
         async with self._writing:
             with anyio.move_on_after(STALL_SECS) as scope:
-                await self._send(text)
+                await self._send(messages)
         if scope.cancelled_caught:
             raise ClientTooSlow
 
@@ -174,7 +177,7 @@ def settings_key(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 def _surroundings(params: Mapping[str, Any]) -> Surroundings:
     directory, variables = params.get("directory"), params.get("variables")
-    texts = isinstance(variables, dict) and all(isinstance(one, str) for one in variables.values())  # pyright: ignore[reportUnknownVariableType] - JSON
+    texts = isinstance(variables, dict) and all(isinstance(one, str) for one in variables.values())  # pyright: ignore[reportUnknownVariableType] - any object of JSON
     if not isinstance(directory, str) or not os.path.isabs(directory) or not texts:
         problem = "'directory' must be an absolute path and 'variables' an object of texts"
         raise CallRefused("invalid_params", problem)
