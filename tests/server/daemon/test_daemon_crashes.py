@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from repositories import git
-from runs.scenes import Step, call, say, scene, script, shell, write
-from server.daemon_program import Client, Daemon, Message, eventually, has_ended, rests, serving, started, LISTENS
-from server.daemon_scenes import ASKS, CHEAT, STUCK, guarded, rested, start, types, wait_for_event
+from runs.scenes import Step, say, scene, shell, write
+from server.daemon_program import LISTENS, Client, Daemon, Message, has_ended, serving, started
+from server.daemon_scenes import rested, start, types
 from tiers import sampled
 
 CONTRACT = '[[check]]\nname = "done"\ncommand = "grep -qx right answer.txt"\n'
