@@ -33,6 +33,9 @@ class Caller:
     """None: the daemon's own."""
     hear: Callable[[str], None] | None = None
     """Receives lines for a person about the calls; None: they go to the daemon's log."""
+    told: Callable[[Mapping[str, Any]], None] | None = None
+    """Receives what becomes of a call after its session has begun: `began` with the id of a further session, and at
+    the end `result`, or `error` with `exit_code`."""
 
 
 @frozen
