@@ -1,10 +1,9 @@
 """The asynchronous client at a real unix socket with real connections of the daemon, and a service that answers."""
 
 import contextlib
-import functools
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +19,12 @@ from donewhen.server.methods.method import Right
 from donewhen.server.rpc.connection import RpcConnection
 from donewhen.server.rpc.unix_socket import lines, listening
 from donewhen.server.service import Caller, Notification, Subscription, Surroundings
+from server.in_a_loop import in_a_loop
 
 ALL = frozenset(Right)
 ME = Caller(name="me", rights=ALL)
 METHODS: Mapping[str, Any] = dict.fromkeys(("session.get", "session.diff", "session.cancel", "session.approve"))
 EVENTS = 3000
-
-
-def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test in an event loop of its own.
-
-    Not by anyio's plugin for pytest: it fails a test when a stream of anyio is cancelled in the moment in which it
-    becomes ready, which a closed connection does, and which harms nothing.
-    """
-
-    @functools.wraps(test)
-    def run(**given: Any) -> None:
-        anyio.run(functools.partial(test, **given))
-
-    return run
 
 
 class Answering:

@@ -11,7 +11,7 @@ cancelled here ends in the daemon as well, because its connection is closed.
 
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,12 +101,21 @@ class _Line:
             await self._stream.send(text.encode() + b"\n")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise _closed() from error
-        while "method" in (message := await self.read()):
+        while "id" not in (message := await self.read()):
             if self._hear is not None and message["method"] == "connection.note":
                 self._hear(message["params"]["text"])
         return result_of(message)
 
     async def read(self) -> dict[str, Any]:
+        """Return the next message that is no line for a person."""
+        while True:
+            message = await self._message()
+            if message.get("method") != "connection.note":
+                return message
+            if self._hear is not None:
+                self._hear(message["params"]["text"])
+
+    async def _message(self) -> dict[str, Any]:
         searched = 0
         while (end := self._held.find(b"\n", searched)) < 0:
             searched = len(self._held)
@@ -125,6 +134,10 @@ class _RemoteSubscription:
         self._name = start.pop("subscription", "")
         self.start: Mapping[str, Any] = start
 
+    async def batches(self) -> AsyncGenerator[Sequence[Notification]]:
+        async for one in self:
+            yield [one]
+
     async def __aiter__(self) -> AsyncIterator[Notification]:
         while True:
             message = await self._line.read()
@@ -139,4 +152,4 @@ class _RemoteSubscription:
 
 
 def _closed() -> CallFailed:
-    return CallFailed("machinery", "the daemon closed the connection", 4)
+    return CallFailed("closed", "the daemon closed the connection", 4)
