@@ -40,6 +40,9 @@ class Answering:
                 where = caller.surroundings
                 return {**params, "directory": where.directory if where else "", "caller": caller.name}
             case "session.diff":
+                if caller.hear is not None:
+                    caller.hear("a long diff")
+                    await anyio.wait_all_tasks_blocked()  # the line is sent before the result
                 return {"patch": "é" * int(params["count"])}
             case "session.cancel":
                 raise BadInput(f"no session {params['id']}")
@@ -136,6 +139,15 @@ async def test_a_result_may_be_much_longer_than_a_message_to_the_daemon(state: P
     async with daemon(state, Answering()):
         found = await (await remote(state)).call(ME, "session.diff", {"id": "a", "count": 1_500_000})
     assert len(found["patch"]) == 1_500_000
+
+
+@in_a_loop
+async def test_a_line_for_a_person_that_comes_before_the_result_is_heard(state: Path) -> None:
+    heard: list[str] = []
+    here = Caller(name="me", rights=ALL, surroundings=Surroundings("/", {}), hear=heard.append)
+    async with daemon(state, Answering()):
+        found = await (await remote(state)).call(here, "session.diff", {"id": "a", "count": 3})
+    assert (len(found["patch"]), heard) == (3, ["a long diff"])
 
 
 @in_a_loop

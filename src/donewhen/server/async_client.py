@@ -11,7 +11,7 @@ cancelled here ends in the daemon as well, because its connection is closed.
 
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,8 @@ class _Line:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise _closed() from error
         while "id" not in (message := await self.read()):
-            pass
+            if self._hear is not None and message["method"] == "connection.note":
+                self._hear(message["params"]["text"])
         return result_of(message)
 
     async def read(self) -> dict[str, Any]:
@@ -132,6 +133,10 @@ class _RemoteSubscription:
         self._line = line
         self._name = start.pop("subscription", "")
         self.start: Mapping[str, Any] = start
+
+    async def batches(self) -> AsyncGenerator[Sequence[Notification]]:
+        async for one in self:
+            yield [one]
 
     async def __aiter__(self) -> AsyncIterator[Notification]:
         while True:

@@ -11,7 +11,7 @@ import datetime
 import fcntl
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 
 import anyio
@@ -27,6 +27,7 @@ from donewhen.server.local_service import open_service
 from donewhen.server.loops_of_user import run_loops_of_user
 from donewhen.server.methods.method import Right
 from donewhen.server.service import Caller, Surroundings
+from donewhen.server.web.options import WebListener, WebOptions, listen
 from donewhen.session.log.notes import OwnerChanged
 from donewhen.session.log.state import replay_log
 from donewhen.session.settings.trust import TrustBook
@@ -46,8 +47,7 @@ Say = Callable[[str], None]
 
 @frozen(kw_only=True)
 class ServeOptions:
-    port: int | None = None
-    """None: a free port; the default is chosen by the command line."""
+    web: WebOptions
     board: bool = True
     places: int = 4
     """Sessions that work at the same time."""
@@ -60,7 +60,8 @@ def serve(options: ServeOptions, say: Say) -> int:
     with _only_daemon(state):
         prepared = PreparedProcess.fork()
         try:
-            return anyio.run(_serve, options, state, prepared, say)
+            listener = listen(options.web)  # after the fork: a process of a session must not keep the port
+            return anyio.run(_serve, options, state, prepared, listener, say)
         finally:
             prepared.close()
 
@@ -82,8 +83,13 @@ def _only_daemon(state: Path) -> Generator[None]:
         os.close(lock)
 
 
-async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, say: Say) -> int:
+async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, listener: WebListener, say: Say) -> int:
+    from donewhen.server.mcp.endpoint import McpEndpoint
+    from donewhen.server.methods.table import TABLE
     from donewhen.server.rpc.unix_socket import listening
+    from donewhen.server.web.access import open_access
+    from donewhen.server.web.app import WebMount
+    from donewhen.server.web.serve import serve_web
 
     async with open_service(prepared, options.places, say) as core, anyio.create_task_group() as tasks:
         path = socket_path(state)
@@ -91,12 +97,16 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
         async def client(stream: SocketStream) -> None:
             await _serve_socket(core.service, stream)
 
-        async with listening(path, client, os.geteuid()), _signals() as stop:
-            say(f"the daemon listens on {path}")
-            await _take_over(core.service, core.store.archive, say)
-            tasks.start_soon(run_loops_of_user, core.calls, TrustBook(state), core.store.url, say)
-            await stop.wait()
-            await _drain(core.calls, stop, options.drain_secs, say)
+        with open_access(state) as access:
+            mounts = [WebMount(path="/mcp", app=McpEndpoint(core.service, tasks, state, say), public=True)]
+            numbers = core.service.numbers
+            web = serve_web(core.service, TABLE, access, listener, say, mounts=mounts, numbers=numbers)
+            async with listening(path, client, os.geteuid()), web, _signals() as stop:
+                say(f"the daemon listens on {path}")
+                await _take_over(core.service, core.store.archive, say)
+                tasks.start_soon(run_loops_of_user, core.calls, TrustBook(state), core.store.url, say)
+                await stop.wait()
+                await _drain(core.calls, stop, options.drain_secs, say)
         tasks.cancel_scope.cancel()
     return 0
 
@@ -104,23 +114,23 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
 async def _serve_socket(service: DaemonService, stream: SocketStream) -> None:
     """Serve one client of the unix socket. Its first message may say where it works."""
     from donewhen.server.methods.table import TABLE
+    from donewhen.server.rpc import unix_socket
     from donewhen.server.rpc.bounded_json import JsonRefused
     from donewhen.server.rpc.connection import RpcConnection
     from donewhen.server.rpc.dispatch import PARSE_ERROR, error_text
-    from donewhen.server.rpc.unix_socket import lines
 
-    async def send(text: str) -> None:
-        await stream.send(text.encode() + b"\n")
+    async def send(messages: Sequence[str]) -> None:
+        await unix_socket.send(stream, "\n".join((*messages, "")).encode())
 
     async with anyio.create_task_group() as tasks:
         caller = Caller(name="the socket", rights=ALL_RIGHTS)
         connection = RpcConnection(service, caller, TABLE, send, tasks, may_enter=True)
         try:
-            async with contextlib.aclosing(lines(stream)) as received:
+            async with contextlib.aclosing(unix_socket.lines(stream)) as received:
                 async for line in received:
                     await connection.receive(line)
         except JsonRefused as error:
-            await send(error_text(PARSE_ERROR, "Parse error", str(error)))
+            await send([error_text(PARSE_ERROR, "Parse error", str(error))])
         tasks.cancel_scope.cancel()
 
 

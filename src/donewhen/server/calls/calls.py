@@ -73,6 +73,11 @@ class CallProcesses:
             yield self
             self._tasks.cancel_scope.cancel()
 
+    @property
+    def running(self) -> int:
+        """The number of calls that run."""
+        return len(self._processes)
+
     def refuse_new(self) -> None:
         """Begin no further call."""
         self._draining = True

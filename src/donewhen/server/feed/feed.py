@@ -93,16 +93,13 @@ class RecentEvents:
         self._bytes += len(text)
         self.next_seq += 1
         if len(self._texts) > 2 * KEPT_EVENTS or self._bytes > 2 * KEPT_BYTES:
-            self._forget_half()
+            self._texts = self._texts[(len(self._texts) + 1) // 2 :]
+            self._bytes = sum(map(len, self._texts))
 
     def since(self, seq: int) -> list[tuple[int, str]] | None:
         """Return the events from `seq` on with their numbers; None if some of them are not kept."""
         first = self.next_seq - len(self._texts)
         return None if seq < first else [*enumerate(self._texts[seq - first :], seq)]
-
-    def _forget_half(self) -> None:
-        self._texts = self._texts[(len(self._texts) + 1) // 2 :]
-        self._bytes = sum(map(len, self._texts))
 
 
 def _nowhere(session: str) -> bool:
@@ -123,6 +120,7 @@ class Feed:
         """Number of the last change of each session."""
         self._change = 0
         self._recent: OrderedDict[str, RecentEvents] = OrderedDict()
+        self.events_read = 0
         self._changed = anyio.Event()
         self._poked = anyio.Event()
         self._owners_at = 0.0
@@ -223,6 +221,7 @@ class Feed:
                 if record.seq != recent.next_seq:  # one could not be read: start again after it
                     recent = self._recent[row.id] = RecentEvents(record.seq or 1)
                 recent.add(record)
+                self.events_read += 1
                 decides = decides or record.kind in DECIDING
         if known is not None and known.row.state != row.state:
             decides = True
