@@ -3,20 +3,34 @@
 The rows that need another user or a sandbox are in test_web_from_outside.py.
 """
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from web_attacks import ALL_ON, ATTACKED, ATTACKS, MOUNTS, Attack, careless_server, malformed_requests
-from web_daemon import SECONDS, WebDaemon, read_to_end, running, status_of
+from web_attacks import (
+    ATTACKED,
+    ATTACKS,
+    MOUNTS,
+    Attack,
+    careless_server,
+    frame,
+    malformed_requests,
+    message,
+    upgrade,
+)
+from web_daemon import ENDLESS, SECONDS, WebDaemon, read_to_end, running, status_of
+from websockets.exceptions import InvalidStatus
 
 from donewhen.errors import BadInput
 from donewhen.server.web.access import open_access
-from donewhen.server.web.defences import WebDefences
+from donewhen.server.web.allowances import WEBSOCKETS_OF_AGENT
+from donewhen.server.web.defences import ALL, WebDefences
 from donewhen.server.web.options import WebOptions
 
+FLOOD = 600
 ROOT = Path(__file__).parents[3]
 ELSEWHERE = {
     "C5": "tests/server/web/test_catalogue_c.py",
@@ -54,7 +68,7 @@ def test_the_attack_succeeds_without_its_defence_and_fails_with_it(
     count_as(f"attacks of {attack.row}")
 
     assert attacked(attack, tmp_path / "without", attack.without)
-    for number, defences in enumerate((ALL_ON, *attack.each)):
+    for number, defences in enumerate((ALL, *attack.each)):
         assert not attacked(attack, tmp_path / str(number), defences)
 
 
@@ -149,6 +163,53 @@ def test_others_are_served_while_slow_clients_hold_their_connections(daemon: Web
         line.close()
 
     assert answers == [200] * 5
+
+
+def test_slow_logins_of_strangers_and_slow_bodies_of_an_agent_hold_up_nobody_else(daemon: WebDaemon) -> None:
+    """C18"""
+    agent = f"Authorization: Bearer {daemon.access.issue_agent_token('one')}"
+    lines = ("Content-Type: application/json", "Content-Length: 100")
+    slow = [daemon.head("POST /login HTTP/1.1", *lines), daemon.head("POST /rpc HTTP/1.1", agent, *lines)]
+    with contextlib.ExitStack() as stack:
+        for number in range(100):
+            line = stack.enter_context(daemon.connected())
+            line.sendall(slow[number % 2])
+        assert daemon.call("session.list", token=daemon.token)["result"] == ["one", "two"]
+        code = {"code": daemon.access.login_code()}
+        assert daemon.ask("POST", "/login", code, Origin=daemon.address).status == 200
+
+
+@pytest.mark.sample(0)
+def test_a_subscriber_that_does_not_read_is_cut_off(daemon: WebDaemon) -> None:
+    """C18"""
+    request = message("session.subscribe", id=ENDLESS)
+    with daemon.connected() as line:
+        upgrade(daemon, line)
+        line.sendall(frame(len(request), request))
+        assert daemon.service.unsubscribed.wait(SECONDS)
+        assert b"x" * 10_000 in read_to_end(line)  # what was under way, and then the end
+
+
+def test_an_agent_cannot_take_all_websockets(daemon: WebDaemon) -> None:
+    """C18"""
+    token = daemon.access.issue_agent_token("one")
+    with contextlib.ExitStack() as stack:
+        with pytest.raises(InvalidStatus, match="503"):
+            for _ in range(WEBSOCKETS_OF_AGENT + 1):
+                stack.enter_context(daemon.websocket(token))
+        with daemon.websocket(daemon.token) as websocket:
+            websocket.send(json.dumps({"jsonrpc": "2.0", "id": 7, "method": "session.list"}))
+            assert json.loads(websocket.recv(SECONDS))["id"] == 7
+
+
+def test_a_flood_of_refused_requests_does_not_push_others_out_of_the_log(daemon: WebDaemon) -> None:
+    """C31"""
+    for _ in range(FLOOD):
+        daemon.send_raw(daemon.head("GET /nothing HTTP/1.1", "Connection: close"))
+    daemon.call("session.list", token=daemon.token)
+
+    assert daemon.log.count("GET /nothing") < FLOOD
+    assert "POST /rpc 200 (the token)" in daemon.log
 
 
 def test_a_client_that_lies_about_the_length_of_its_body_starts_nothing(daemon: WebDaemon) -> None:

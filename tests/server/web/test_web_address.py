@@ -144,6 +144,7 @@ def test_a_mounted_application_gets_its_caller_its_path_and_its_body(tmp_path: P
         assert daemon.ask("GET", "/mcp/below", token=daemon.token).body == b"/mcp/below the token 0"
         assert daemon.ask("POST", "/mcp", b"12345").status == 401
         assert daemon.ask("GET", "/board.js").body == b"/board.js nobody 0"
+        assert daemon.ask("POST", "/board.js", b"1").status == 401  # strangers only read
         assert daemon.ask("GET", "/mcpx").body == b"/mcpx nobody 0"
         assert daemon.ask("POST", "/rpc", START, token=daemon.token).status == 200
         assert daemon.ask("POST", "/rpc", START).status == 401
@@ -156,3 +157,19 @@ def test_the_rules_and_limits_hold_for_mounted_applications(tmp_path: Path) -> N
         lines = (f"Authorization: Bearer {daemon.token}", "Content-Type: application/json")
         too_long = daemon.head("POST /mcp HTTP/1.1", *lines, f"Content-Length: {LONGEST + 1}")
         assert status_of(daemon.send_raw(too_long)) == 413
+
+
+async def broken(scope: Scope, receive: Receive, send: Send) -> None:
+    raise ValueError("a secret that no client may see")
+
+
+def test_what_breaks_in_a_mounted_application_is_an_error_without_details(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with running(tmp_path, mounts=(WebMount(path="/broken", app=broken),)) as daemon:
+        answer = daemon.ask("GET", "/broken", token=daemon.token)
+        assert (answer.status, answer.body) == (500, b"Internal Server Error")
+        assert "error ValueError\n" in daemon.log
+        assert "secret" not in daemon.log
+        assert daemon.ask("POST", "/rpc", START, token=daemon.token).status == 200
+    assert capfd.readouterr().err == ""

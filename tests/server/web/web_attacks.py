@@ -22,7 +22,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from donewhen.server.rpc.bounded_json import LONGEST
 from donewhen.server.web.app import WebMount
-from donewhen.server.web.defences import ALL, WebDefences
+from donewhen.server.web.defences import WebDefences
 from donewhen.server.web.options import WebLimits
 
 ATTACKED = WebLimits(
@@ -342,13 +342,23 @@ def slow_body(daemon: WebDaemon) -> bool:
     return waits_for_more(daemon, daemon.head("POST /rpc HTTP/1.1", *lines) + b"[")
 
 
-def slow_frame(daemon: WebDaemon) -> bool:
+def upgrade(daemon: WebDaemon, line: socket.socket) -> None:
+    """Make a WebSocket of a connection."""
     key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="
     lines = ("GET /rpc HTTP/1.1", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", key)
+    line.sendall(daemon.head(*lines, f"Authorization: Bearer {daemon.token}"))
+    assert b" 101 " in line.recv(1 << 16)
+
+
+def frame(length: int, sent: bytes) -> bytes:
+    """Return a text frame of a length, of which perhaps only a part is sent."""
+    return b"\x81\xff" + struct.pack("!Q", length) + b"\0\0\0\0" + sent
+
+
+def slow_frame(daemon: WebDaemon) -> bool:
     with daemon.connected() as line:
-        line.sendall(daemon.head(*lines, f"Authorization: Bearer {daemon.token}"))
-        assert b" 101 " in line.recv(1 << 16)
-        line.sendall(b"\x81\xff" + struct.pack("!Q", 1000) + b"mask" + b"x")
+        upgrade(daemon, line)
+        line.sendall(frame(1000, b"{"))
         return stays_open(line)
 
 
@@ -486,6 +496,3 @@ def malformed_requests(host: str, token: str) -> Iterator[tuple[str, bytes]]:
     yield "a space before the colon", request(length, "X-Other : 1")
     yield "a NUL in a header", request(length, "X-Other: a\0b")
     yield "an unknown coding", request(length, "Transfer-Encoding: xchunked")
-
-
-ALL_ON = ALL

@@ -48,6 +48,8 @@ METHODS = {
 }
 SESSIONS = {"one": 3, "two": 2}
 """The sessions of the service and the number of their events."""
+ENDLESS = "endless"
+"""A further session, which has events without an end."""
 
 
 class SmallService:
@@ -57,6 +59,7 @@ class SmallService:
         self.done: list[str] = []
         self.cancelled = threading.Event()
         self.waiting = threading.Event()
+        self.unsubscribed = threading.Event()
 
     async def call(self, caller: Caller, method: str, params: Mapping[str, Any]) -> Any:
         if METHODS[method].right not in caller.rights:
@@ -83,7 +86,10 @@ class SmallService:
         session = str(params.get("id", ""))
         if caller.session and (method != "session.subscribe" or session != caller.session):
             raise CallRefused("not_allowed", f"{caller.name} may only use its session")
-        yield Events(session)
+        try:
+            yield Events(session)
+        finally:
+            self.unsubscribed.set()
 
 
 class Events:
@@ -97,6 +103,8 @@ class Events:
     async def __aiter__(self) -> AsyncIterator[Notification]:
         for seq in range(1, SESSIONS.get(self._session, 0) + 1):
             yield Notification("event", json.dumps({"seq": seq}))
+        while self._session == ENDLESS:
+            yield Notification("event", json.dumps({"text": "x" * 10_000}))
         await anyio.sleep_forever()
 
 

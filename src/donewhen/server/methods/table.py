@@ -49,6 +49,8 @@ _METHODS = (
     Method("loop.list", loops.loop_list, OBSERVE, in_process=True),
     Method("loop.show", loops.loop_show, OBSERVE, in_process=True),
     Method("loop.run", loops.loop_run, SUBMIT, in_process=True, begins=True),
+    Method("loop.run_stated", loops.loop_run_stated, DECIDE, in_process=True, begins=True),
+    Method("loop.proposal", loops.loop_proposal, OBSERVE),
     Method("loop.pause", loops.loop_pause, DECIDE, in_process=True),
     Method("loop.resume", loops.loop_resume, DECIDE, in_process=True),
     Method("loop.promote", loops.loop_promote, DECIDE, in_process=True),

@@ -6,6 +6,7 @@ What it serves itself: `/rpc`, `/metrics`, `/login` and `/logout`. The board and
 import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
@@ -21,6 +22,7 @@ from donewhen.server.rpc.rate import Rate
 from donewhen.server.service import Caller, Service
 from donewhen.server.web.access import BROWSER, Access, Login
 from donewhen.server.web.access_log import AccessLog
+from donewhen.server.web.allowances import POSTS_PER_SECOND, Allowances
 from donewhen.server.web.bodies import BodyTooLong, ClientLeft, body_of, replayed
 from donewhen.server.web.metrics import MEDIA_TYPE, metrics_text
 from donewhen.server.web.options import WebListener
@@ -28,9 +30,8 @@ from donewhen.server.web.request_rules import RequestHead, refusal_of
 from donewhen.server.web.rpc import LoggedService, answer_post, serve_websocket
 
 LONGEST_LOGIN = 1000
-MOST_BODIES = 32
-"""Bodies that are read at the same time."""
-POSTS_PER_SECOND, POSTS_BURST = 500.0, 2000.0
+REFUSALS_PER_SECOND, REFUSALS_BURST = 5.0, 100.0
+"""Lines of the log for requests of strangers. A flood of them must not push out the others."""
 STALL_SECS = 10.0
 """A client that takes no byte of a response for so long is cut off."""
 SECURITY_POLICY = (
@@ -48,6 +49,10 @@ HEADERS = {
 }
 
 
+Report = Callable[[Caller | None, str], None]
+"""Takes who asked, and what was answered."""
+
+
 @frozen(kw_only=True)
 class WebMount:
     """An application that serves one path and everything below it. It sees the whole path."""
@@ -57,7 +62,7 @@ class WebMount:
     app: ASGIApp
     """Finds its caller as `scope["state"]["caller"]`; None if it is public and nobody has logged in."""
     public: bool = False
-    """Serve it also to clients without a token or a cookie. It must then contain no data of a person."""
+    """Let clients without a token or a cookie read it too. It must then contain no data of a person."""
 
 
 @frozen(kw_only=True)
@@ -88,13 +93,13 @@ class WebApp:
         self._defences = listener.options.defences
         self._most_websockets = listener.options.limits.websockets
         self._cookie = f"donewhen_{listener.port}"
-        self._bodies = anyio.Semaphore(MOST_BODIES)
+        self._allowances = Allowances()
         self._websockets = 0
-        self._posts = Rate(POSTS_PER_SECOND, POSTS_BURST)
+        self._lines_of_strangers = Rate(REFUSALS_PER_SECOND, REFUSALS_BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = _Exchange(scope, receive, send)
         head = RequestHead(scope)
+        exchange = _Exchange(scope, receive, send, partial(self._log, scope, head))
         try:
             if refusal := refusal_of(head, self._scheme, self._hosts, self._defences):
                 await exchange.refuse(refusal.status, refusal.why)
@@ -103,18 +108,21 @@ class WebApp:
         except BodyTooLong:
             await exchange.refuse(413, f"the body is longer than {LONGEST} bytes")
         except ClientLeft:
-            pass
-        finally:
-            client = (scope.get("client") or ("-",))[0]
-            path = head.raw_path.decode("latin-1")[:100]
-            method = "WEBSOCKET" if head.is_websocket else head.method
-            self._parts.log.write(str(client), method, path, str(exchange.status or "-"), f"({exchange.caller_name})")
+            self._log(scope, head, exchange.caller, "left")
+
+    def _log(self, scope: Scope, head: RequestHead, caller: Caller | None, answered: str) -> None:
+        """Write the line of a request. It is there before its client has the answer."""
+        if caller is None and not self._lines_of_strangers.take():
+            return
+        client = str((scope.get("client") or ("-",))[0])
+        path = head.raw_path.decode("latin-1")[:100]
+        method = "WEBSOCKET" if head.is_websocket else head.method
+        self._parts.log.write(client, method, path, answered, f"({caller.name if caller is not None else 'nobody'})")
 
     async def _route(self, exchange: "_Exchange", head: RequestHead) -> None:
         path = exchange.scope["path"]
         identity = self._identity(head)
-        if identity is not None:
-            exchange.caller_name = identity.caller.name
+        exchange.caller = identity.caller if identity is not None else None
         own = {"/rpc": ("POST",), "/login": ("POST",), "/logout": ("POST",), "/metrics": ("GET",)}.get(path)
         if own is not None and not (head.is_websocket and path == "/rpc"):
             if head.is_websocket or head.method not in own:
@@ -124,10 +132,10 @@ class WebApp:
         mount = None if own else self._mount_of(path)
         if own is None and mount is None:
             return await exchange.refuse(404, "nothing is served here")
-        if identity is None and not (mount is not None and mount.public):
+        if identity is None and (mount is None or not mount.public or head.changes_something):
             return await self._refuse_stranger(exchange, head)
         if mount is not None:
-            return await self._pass_on(exchange, mount, identity)
+            return await self._pass_on(exchange, mount)
         assert identity is not None
         if head.is_websocket:
             return await self._serve_websocket(exchange, identity)
@@ -165,7 +173,7 @@ class WebApp:
     # -- routes --
 
     async def _post(self, exchange: "_Exchange", caller: Caller) -> None:
-        if not self._posts.take():
+        if not self._allowances.of(caller).posts.take():
             return await exchange.refuse(429, f"at most {POSTS_PER_SECOND:g} requests a second")
         body = await self._body(exchange, LONGEST)
         text = await answer_post(self._service, self._parts.methods, caller, body, exchange.receive)
@@ -174,15 +182,18 @@ class WebApp:
         return await exchange.respond(Response(text, media_type="application/json"))
 
     async def _serve_websocket(self, exchange: "_Exchange", identity: _Identity) -> None:
-        if self._websockets >= self._most_websockets:
-            return await exchange.refuse(503, f"at most {self._most_websockets} WebSockets")
+        allowance = self._allowances.of(identity.caller)
+        if self._websockets >= self._most_websockets or allowance.websockets >= allowance.most_websockets:
+            return await exchange.refuse(503, "too many WebSockets are open")
         self._websockets += 1
+        allowance.websockets += 1
         try:
             websocket = WebSocket(exchange.scope, exchange.receive, exchange.send)
             methods = self._parts.methods
             await serve_websocket(self._service, methods, identity.caller, identity.login, websocket)
         finally:
             self._websockets -= 1
+            allowance.websockets -= 1
 
     async def _metrics(self, exchange: "_Exchange", caller: Caller) -> None:
         if caller.session:
@@ -205,7 +216,7 @@ class WebApp:
             return await exchange.refuse(429, "too many failed logins; try again in a minute")
         if cookie is None:
             return await exchange.refuse(401, "the code is wrong, used or too old")
-        exchange.caller_name = BROWSER.name
+        exchange.caller = BROWSER
         response = JSONResponse({"rights": sorted(BROWSER.rights)})
         self._set_cookie(response, cookie)
         return await exchange.respond(response)
@@ -222,27 +233,33 @@ class WebApp:
         is_secure = self._scheme == "https"
         response.set_cookie(self._cookie, value, max_age, httponly=True, samesite="strict", secure=is_secure)
 
-    async def _pass_on(self, exchange: "_Exchange", mount: WebMount, identity: _Identity | None) -> None:
-        exchange.scope["state"]["caller"] = identity.caller if identity is not None else None
+    async def _pass_on(self, exchange: "_Exchange", mount: WebMount) -> None:
+        exchange.scope["state"]["caller"] = exchange.caller
         receive = exchange.receive
         if exchange.scope["type"] == "http":
             receive = replayed(await self._body(exchange, LONGEST), receive)
         await mount.app(exchange.scope, receive, exchange.send)
 
     async def _body(self, exchange: "_Exchange", longest: int) -> bytes:
-        async with self._bodies:
-            return await body_of(exchange.receive, longest if self._defences.size else None)
+        most = longest if self._defences.size else None
+        if exchange.caller is None:  # a short one: others need not wait for it
+            return await body_of(exchange.receive, LONGEST_LOGIN)
+        async with self._allowances.of(exchange.caller).bodies:
+            return await body_of(exchange.receive, most)
 
 
 class _Exchange:
-    """One request and its response. It adds the headers that every response has, and remembers the status."""
+    """One request and its response. It adds the headers that every response has, and reports the status."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, report: Callable[[Caller | None, str], None]
+    ) -> None:
         self.scope = scope
         self.receive = receive
         self.status = 0
-        self.caller_name = "nobody"
+        self.caller: Caller | None = None
         self._send = send
+        self._report = report
 
     async def send(self, message: Message) -> None:
         if message["type"] in ("http.response.start", "websocket.http.response.start"):
@@ -250,8 +267,10 @@ class _Exchange:
             own = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
             given = [(name, value) for name, value in message.get("headers", ()) if name.lower() not in own]
             message = {**message, "headers": [*given, *own.items()]}
+            self._report(self.caller, str(self.status))
         elif message["type"] == "websocket.accept":
             self.status = 101
+            self._report(self.caller, "open")
         longest = STALL_SECS if self.scope["type"] == "http" else math.inf  # RpcConnection watches a WebSocket
         with anyio.move_on_after(longest) as scope:
             await self._send(message)

@@ -16,8 +16,8 @@ from donewhen.server.web.defences import WebDefences
 METHODS = ("GET", "HEAD", "POST", "DELETE")
 SECRET_NAMES = frozenset({"token", "access_token", "decide_token", "authorization", "auth", "bearer", "code", "key"})
 """Names in a query that must not be there: an address is kept in logs and histories."""
-_PATH = re.compile(rb"/(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*(?:/|$))*")
-"""No escapes, no empty or hidden parts, no `..`: no two programs read such a path differently."""
+_PATH = re.compile(rb"/(?:(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+(?:/|$))*")
+"""No escapes, no empty parts, no `.` and `..`: no two programs read such a path differently."""
 _LENGTH = re.compile(r"[0-9]{1,18}")
 
 
