@@ -245,6 +245,8 @@ class Spend(Event):
 
 class PlanText(Event):
     text: str
+    by: str = ""
+    """Who reported it from outside, such as a client of MCP; empty for the engine."""
 
 
 class ToolCall(Event):

@@ -1,10 +1,9 @@
 """The asynchronous client at a real unix socket with real connections of the daemon, and a service that answers."""
 
 import contextlib
-import functools
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +19,12 @@ from donewhen.server.methods.method import Right
 from donewhen.server.rpc.connection import RpcConnection
 from donewhen.server.rpc.unix_socket import lines, listening
 from donewhen.server.service import Caller, Notification, Subscription, Surroundings
+from server.in_a_loop import in_a_loop
 
 ALL = frozenset(Right)
 ME = Caller(name="me", rights=ALL)
 METHODS: Mapping[str, Any] = dict.fromkeys(("session.get", "session.diff", "session.cancel", "session.approve"))
 EVENTS = 3000
-
-
-def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test in an event loop of its own.
-
-    Not by anyio's plugin for pytest: it fails a test when a stream of anyio is cancelled in the moment in which it
-    becomes ready, which a closed connection does, and which harms nothing.
-    """
-
-    @functools.wraps(test)
-    def run(**given: Any) -> None:
-        anyio.run(functools.partial(test, **given))
-
-    return run
 
 
 class Answering:
@@ -54,6 +40,9 @@ class Answering:
                 where = caller.surroundings
                 return {**params, "directory": where.directory if where else "", "caller": caller.name}
             case "session.diff":
+                if caller.hear is not None:
+                    caller.hear("a long diff")
+                    await anyio.wait_all_tasks_blocked()  # the line is sent before the result
                 return {"patch": "é" * int(params["count"])}
             case "session.cancel":
                 raise BadInput(f"no session {params['id']}")
@@ -150,6 +139,15 @@ async def test_a_result_may_be_much_longer_than_a_message_to_the_daemon(state: P
     async with daemon(state, Answering()):
         found = await (await remote(state)).call(ME, "session.diff", {"id": "a", "count": 1_500_000})
     assert len(found["patch"]) == 1_500_000
+
+
+@in_a_loop
+async def test_a_line_for_a_person_that_comes_before_the_result_is_heard(state: Path) -> None:
+    heard: list[str] = []
+    here = Caller(name="me", rights=ALL, surroundings=Surroundings("/", {}), hear=heard.append)
+    async with daemon(state, Answering()):
+        found = await (await remote(state)).call(here, "session.diff", {"id": "a", "count": 3})
+    assert (len(found["patch"]), heard) == (3, ["a long diff"])
 
 
 @in_a_loop

@@ -37,7 +37,9 @@ async def handle(method: str, params: Mapping[str, Any]) -> Any:
             raise ValueError("a secret that no client may see")
 
 
-METHODS = dict.fromkeys(("add", "note", "bad_input", "needs_person", "machinery", "decided", "failed", "broken"))
+METHODS: dict[str, None] = dict.fromkeys(
+    ("add", "note", "bad_input", "needs_person", "machinery", "decided", "failed", "broken")
+)
 
 
 def answer(message: object) -> Any:
@@ -180,7 +182,8 @@ FIELDS = st.fixed_dictionaries(
 def test_any_message_is_answered_by_the_rules(message: object) -> None:
     answered = answer(message)
 
-    for one in answered if isinstance(answered, list) else [] if answered is None else [answered]:
+    answers: list[Any] = answered if isinstance(answered, list) else [] if answered is None else [answered]
+    for one in answers:
         assert one["jsonrpc"] == "2.0"
         assert ("result" in one) != ("error" in one)
         assert "id" in one

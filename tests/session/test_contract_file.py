@@ -114,7 +114,7 @@ def test_a_long_name_of_a_variable_or_an_option_is_cut_in_the_line_about_it(tmp_
     held = settings.load(tmp_path, tmp_path, {}, None)
     for words in (LONG, f"{LONG}=true", f"a={LONG}"):
         with pytest.raises(BadInput) as error:
-            contract_of(held, RunOptions(intent="x", checks=checks_by_name([words])))
+            contract_of(held, RunOptions(intent="x", checks=checks_by_name((words,))))
         assert str(error.value).startswith("--check ") and len(str(error.value)) < 300
 
 

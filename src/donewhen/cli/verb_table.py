@@ -25,6 +25,8 @@ VERBS: dict[str, str] = {
     "loop": "recurring work of this repository: add, list, show, run, start, pause, resume, history",
     "inbox": "everything that waits for a person, over all sessions and loops",
     "serve": "one server for people, editors, scripts and agents; other verbs go through it",
+    "acp": "donewhen as an editor's agent, over stdin and stdout",
+    "mcp": "the tools of donewhen for agents, on stdin and stdout (MCP)",
     "agents": "which agents can be used here, and what the others lack",
     "models": "which models can be used here, and what the others lack",
     "memory": "learnt repairs: list, show, forget, export, import; `signature` of a log",
@@ -34,7 +36,7 @@ VERBS: dict[str, str] = {
     "doctor": "what is missing on this machine and what it costs you",
 }
 """Verb → the line that `--help` shows. Its `command` is in the module of `cli.verbs` with the same name."""
-LATER = ("mcp", "acp")
+LATER = ("worker", "fleet")
 """Verbs that are planned; those that are not in the table above do not exist yet."""
 
 

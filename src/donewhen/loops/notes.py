@@ -68,6 +68,8 @@ class LoopProposal(EngineNote):
     summary: str
     onto: str = ""
     """The branch that was checked out when the round began; the action is for it."""
+    shown: Mapping[str, Any] | None = None
+    """The proposal as a gate sees it; None in logs of earlier versions."""
 
 
 class ActionBegun(EngineNote):

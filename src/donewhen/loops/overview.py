@@ -2,7 +2,7 @@
 
 import datetime
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,14 @@ from donewhen.errors import BadInput
 from donewhen.loops.autonomy import PROMOTED_AFTER, evidence, in_force, may_be_promoted
 from donewhen.loops.loop_records import LoopState, Occurrence, OccurrenceStatus, repo_key
 from donewhen.loops.loop_store import LoopStore
+from donewhen.loops.notes import NOTEBOOK, LoopProposal
+from donewhen.loops.spec import spec_of
 from donewhen.loops.spec_files import StatedLoop, loop_named, usable_loops
+from donewhen.session.log.state import replay_log
+from donewhen.session.settings import settings
 from donewhen.session.settings.settings import repository_above
 from donewhen.session.settings.trust import TrustBook
+from donewhen.storage.archive import Archive
 from donewhen.workspace.state_dir import state_root
 
 SHOWN_OCCURRENCES = 3
@@ -34,6 +39,33 @@ def loop_at(start: Path, name: str) -> StatedLoop:
     if errors and name not in {loop.spec.name for loop in loops}:
         raise errors[0]
     return loop_named(loops, name)
+
+
+def loop_of_caller(start: Path, table: Mapping[str, Any]) -> StatedLoop:
+    """Return a loop that a caller states, with the keys of a loop in a file. A caller who may do that accepts it.
+
+    Raise BadInput if it is not sound, or if the repository has a loop of that name: their rounds would be mixed up.
+    """
+    top, source = repository(start), Path("the stated loop")
+    settings.check_loop(source, dict(table))
+    try:
+        spec = spec_of(table, "")
+    except BadInput as error:
+        raise BadInput(f"{source}: {error}") from error
+    for known in usable_loops(top, TrustBook(state_root(os.environ)))[0]:
+        if known.spec.name == spec.name:
+            raise BadInput(f"{source}: the name '{spec.name}' is that of a loop in {known.file}")
+    return StatedLoop(spec, source, (), True, top, table)
+
+
+def proposal_of(archive: Archive, prefix: str) -> dict[str, Any]:
+    """Return what the round of a loop proposes, as a gate sees it, and why a person has to decide."""
+    session = archive.find(prefix)
+    notes = replay_log(archive.records(session)).notes.get(NOTEBOOK, ())
+    found = LoopProposal.all_in(notes)
+    if not found or not found[-1].shown:
+        raise BadInput(f"session {session} proposes nothing: it is no round of a loop, or it has not come to that")
+    return {**found[-1].shown, "reason": found[-1].reason}
 
 
 def loop_list(start: Path, store: LoopStore) -> dict[str, Any]:

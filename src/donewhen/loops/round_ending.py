@@ -6,7 +6,7 @@ that has no second effect; else a person decides again.
 
 import contextlib
 import datetime
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from donewhen.errors import DonewhenError
 from donewhen.events import Event, GateOpened, Landed
@@ -74,6 +74,7 @@ class RoundEnding:
             finding=facts.finding,
             summary=proposal.summary,
             onto=parts.workplace.repo.branch,
+            shown=asdict(proposal),
         )
         self._notebook.write(note.as_note())
         return await self.go_on()

@@ -11,7 +11,7 @@ cancelled here ends in the daemon as well, because its connection is closed.
 
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ class RemoteService:
         except (OSError, TimeoutError) as error:
             raise CallFailed("machinery", "no daemon is running", 4) from error
         async with stream:
-            line = _Line(stream)
+            line = _Line(stream, caller.hear if caller is not None else None)
             if caller is not None and caller.surroundings is not None:
                 await line.enter(caller.surroundings)
             yield line
@@ -84,8 +84,9 @@ def _require_allowed(caller: Caller, method: str, params: Mapping[str, Any]) -> 
 class _Line:
     """One connection: a JSON text per line, each way."""
 
-    def __init__(self, stream: SocketStream) -> None:
+    def __init__(self, stream: SocketStream, hear: Callable[[str], None] | None) -> None:
         self._stream = stream
+        self._hear = hear
         self._held = bytearray()
 
     async def enter(self, where: Surroundings) -> None:
@@ -100,9 +101,21 @@ class _Line:
             await self._stream.send(text.encode() + b"\n")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise _closed() from error
-        return result_of(await self.read())
+        while "id" not in (message := await self.read()):
+            if self._hear is not None and message["method"] == "connection.note":
+                self._hear(message["params"]["text"])
+        return result_of(message)
 
     async def read(self) -> dict[str, Any]:
+        """Return the next message that is no line for a person."""
+        while True:
+            message = await self._message()
+            if message.get("method") != "connection.note":
+                return message
+            if self._hear is not None:
+                self._hear(message["params"]["text"])
+
+    async def _message(self) -> dict[str, Any]:
         searched = 0
         while (end := self._held.find(b"\n", searched)) < 0:
             searched = len(self._held)
@@ -121,6 +134,10 @@ class _RemoteSubscription:
         self._name = start.pop("subscription", "")
         self.start: Mapping[str, Any] = start
 
+    async def batches(self) -> AsyncGenerator[Sequence[Notification]]:
+        async for one in self:
+            yield [one]
+
     async def __aiter__(self) -> AsyncIterator[Notification]:
         while True:
             message = await self._line.read()
@@ -135,4 +152,4 @@ class _RemoteSubscription:
 
 
 def _closed() -> CallFailed:
-    return CallFailed("machinery", "the daemon closed the connection", 4)
+    return CallFailed("closed", "the daemon closed the connection", 4)

@@ -11,7 +11,7 @@ import datetime
 import fcntl
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 
 import anyio
@@ -84,9 +84,11 @@ def _only_daemon(state: Path) -> Generator[None]:
 
 
 async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, listener: WebListener, say: Say) -> int:
+    from donewhen.server.mcp.endpoint import McpEndpoint
     from donewhen.server.methods.table import TABLE
     from donewhen.server.rpc.unix_socket import listening
     from donewhen.server.web.access import open_access
+    from donewhen.server.web.app import WebMount
     from donewhen.server.web.serve import serve_web
 
     async with open_service(prepared, options.places, say) as core, anyio.create_task_group() as tasks:
@@ -96,7 +98,9 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
             await _serve_socket(core.service, stream)
 
         with open_access(state) as access:
-            web = serve_web(core.service, TABLE, access, listener, say, numbers=core.service.numbers)
+            mounts = [WebMount(path="/mcp", app=McpEndpoint(core.service, tasks, state, say), public=True)]
+            numbers = core.service.numbers
+            web = serve_web(core.service, TABLE, access, listener, say, mounts=mounts, numbers=numbers)
             async with listening(path, client, os.geteuid()), web, _signals() as stop:
                 say(f"the daemon listens on {path}")
                 await _take_over(core.service, core.store.archive, say)
@@ -110,23 +114,23 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
 async def _serve_socket(service: DaemonService, stream: SocketStream) -> None:
     """Serve one client of the unix socket. Its first message may say where it works."""
     from donewhen.server.methods.table import TABLE
+    from donewhen.server.rpc import unix_socket
     from donewhen.server.rpc.bounded_json import JsonRefused
     from donewhen.server.rpc.connection import RpcConnection
     from donewhen.server.rpc.dispatch import PARSE_ERROR, error_text
-    from donewhen.server.rpc.unix_socket import lines
 
-    async def send(text: str) -> None:
-        await stream.send(text.encode() + b"\n")
+    async def send(messages: Sequence[str]) -> None:
+        await unix_socket.send(stream, "\n".join((*messages, "")).encode())
 
     async with anyio.create_task_group() as tasks:
         caller = Caller(name="the socket", rights=ALL_RIGHTS)
         connection = RpcConnection(service, caller, TABLE, send, tasks, may_enter=True)
         try:
-            async with contextlib.aclosing(lines(stream)) as received:
+            async with contextlib.aclosing(unix_socket.lines(stream)) as received:
                 async for line in received:
                     await connection.receive(line)
         except JsonRefused as error:
-            await send(error_text(PARSE_ERROR, "Parse error", str(error)))
+            await send([error_text(PARSE_ERROR, "Parse error", str(error))])
         tasks.cancel_scope.cancel()
 
 

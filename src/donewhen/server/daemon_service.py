@@ -10,17 +10,19 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
 
 from donewhen.records import frozen
-from donewhen.server.call_errors import CallRefused
+from donewhen.server.call_errors import CallFailed, CallRefused
 from donewhen.server.calls.calls import Call, CallProcesses
 from donewhen.server.feed.feed import Feed
 from donewhen.server.feed.needs_you import NOTHING
 from donewhen.server.feed.subscriptions import BoardSubscription, SessionSubscription, positions_of
 from donewhen.server.methods.call_context import CallContext
+from donewhen.server.methods.errors import ErrorKind
 from donewhen.server.methods.method import Method, Right
 from donewhen.server.numbers import DaemonNumbers
 from donewhen.server.parameters import Check
@@ -61,6 +63,8 @@ class DaemonService:
         self._archive = store.archive
         self._storage = store.url
         self._say = say
+        self._deciding = WeakValueDictionary[str, anyio.Lock]()
+        """The sessions that are decided on now."""
         self._subscribers = 0
         self._readers = anyio.CapacityLimiter(MOST_READERS)
         self._own = Surroundings(os.getcwd(), dict(os.environ))
@@ -73,11 +77,31 @@ class DaemonService:
         say, call = caller.hear or self._say, self._call(method, given, caller.surroundings)
         if found.begins:
             return await self._calls.begin(call, say)
-        result = await (self._calls.call(call, say) if found.in_process else self._read(found, given, say))
-        if method in CONTINUES and not result["live"] and not result.get("is_optional"):
-            await self.resume(result["id"], caller.surroundings, say)
+        if method in CONTINUES:
+            return await self._decide(found, call, say)
+        result = await self._result(found, call, say)
         self._feed.poke()
         return result
+
+    async def _result(self, method: Method, call: Call, say: Say) -> Any:
+        return await (self._calls.call(call, say) if method.in_process else self._read(method, call.params, say))
+
+    async def _decide(self, method: Method, call: Call, say: Say) -> Any:
+        """Carry out a decision and let the session go on. Decisions about one session come one after the other.
+
+        So the second one meets a session that goes on already, and is told what was decided.
+        """
+        session = self._archive.find(call.params["id"])
+        async with self._deciding.setdefault(session, anyio.Lock()):
+            result = await self._result(method, call, say)
+            self._feed.poke()
+            if not result["live"] and not result.get("is_optional"):
+                try:
+                    await self.resume(result["id"], call.surroundings, say)
+                except CallFailed as error:
+                    if error.kind != ErrorKind.OWNED:  # another process lets it go on
+                        raise
+            return result
 
     async def resume(self, session: str, surroundings: Surroundings | None = None, say: Say | None = None) -> None:
         """Let a session go on in a call process."""

@@ -2,7 +2,8 @@
 
 code = run_with_service(work, say)       # work(service, is_daemon) gets the daemon's service, or one in this process
 
-async with open_service(prepared, settings, say) as core: ...
+async with open_service(prepared, places, say) as core: ...
+async with open_in_program(places, say) as service: ...     # also in a program with threads or a running event loop
 """
 
 import contextlib
@@ -10,7 +11,9 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import anyio
+import anyio.to_thread
 
+from donewhen.errors import DonewhenError
 from donewhen.records import frozen
 from donewhen.server.async_client import RemoteService
 from donewhen.server.calls.calls import CallProcesses
@@ -18,11 +21,14 @@ from donewhen.server.calls.prepared_process import PreparedProcess
 from donewhen.server.client import connect, socket_path
 from donewhen.server.daemon_service import DaemonService, Store
 from donewhen.server.feed.feed import Feed
-from donewhen.server.service import Service
+from donewhen.server.methods.method import Right
+from donewhen.server.service import Caller, Service
 from donewhen.session.log.open_archive import archive_of, local_settings
 from donewhen.workspace.state_dir import state_root
 
 PLACES = 4
+LEAVING_SECS = 10.0
+"""How long a program that leaves waits for the sessions that it cancels."""
 Say = Callable[[str], None]
 Work = Callable[[Service, bool], Awaitable[int]]
 
@@ -59,6 +65,34 @@ async def open_service(
             tasks.start_soon(feed.run)
             yield Core(service, calls, store)
             tasks.cancel_scope.cancel()
+
+
+@contextlib.asynccontextmanager
+async def open_in_program(places: int, say: Say) -> AsyncGenerator[Service]:
+    """Provide the service in a program that may have threads, and an event loop that runs already.
+
+    The prepared process is a new interpreter and no copy of the program. At the end of the block the sessions that
+    still work are cancelled.
+    """
+    prepared = await anyio.to_thread.run_sync(PreparedProcess.start)
+    try:
+        async with open_service(prepared, places, say, sessions_go_on=False) as core:
+            try:
+                yield core.service
+            finally:
+                with anyio.move_on_after(LEAVING_SECS, shield=True):
+                    await _cancel_all(core)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(prepared.close)
+
+
+async def _cancel_all(core: Core) -> None:
+    caller = Caller(name="the program", rights=frozenset(Right))
+    core.calls.refuse_new()
+    for session in [*core.calls.sessions]:
+        with contextlib.suppress(DonewhenError):  # its process is killed at the end in any case
+            await core.service.call(caller, "session.cancel", {"id": session})
 
 
 def run_with_service(work: Work, say: Say) -> int:

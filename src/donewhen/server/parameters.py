@@ -5,7 +5,6 @@ come from the functions of the table; pydantic checks them, and it is loaded on 
 """
 
 import inspect
-import math
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
@@ -88,6 +87,7 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
 @cache
 def _names() -> dict[str, Any]:
     from donewhen.server.methods import (
+        agent_results,
         loop_results,
         machine_results,
         memory_results,
@@ -96,7 +96,7 @@ def _names() -> dict[str, Any]:
         verdict_results,
     )
 
-    modules = (results, loop_results, machine_results, memory_results, verdict_results, start_options)
+    modules = (agent_results, results, loop_results, machine_results, memory_results, verdict_results, start_options)
     return {**{name: kind for module in modules for name, kind in vars(module).items()}, "Unpack": typing.Unpack}
 
 
@@ -182,15 +182,19 @@ class _Validator:
 def problem_in(value: object) -> str:
     """Return what no parameter may contain: half a character, and numbers that not every reader reads exactly."""
     if isinstance(value, str):
-        return "contains half of a surrogate pair" if any("\ud800" <= char <= "\udfff" for char in value) else ""
-    if isinstance(value, int | float):
-        return "" if math.isfinite(value) and abs(value) <= GREATEST else f"must be a number below {GREATEST}"
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return "contains half of a surrogate pair"
+    elif isinstance(value, int | float) and not abs(value) <= GREATEST:  # neither is NaN
+        return f"must be a number below {GREATEST}"
+    parts: list[object] = []
     if isinstance(value, dict):
         items = cast("dict[object, object]", value)
-        return next(filter(None, map(problem_in, (*items.keys(), *items.values()))), "")
-    if isinstance(value, list):
-        return next(filter(None, map(problem_in, cast("list[object]", value))), "")
-    return ""
+        parts = [*items.keys(), *items.values()]
+    elif isinstance(value, list):
+        parts = cast("list[object]", value)
+    return next((problem for one in parts if (problem := problem_in(one))), "")
 
 
 def _path(value: Any, location: Sequence[int | str]) -> list[str]:

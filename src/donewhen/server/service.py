@@ -3,7 +3,7 @@
 Sockets, the web, MCP, ACP and the Python API use a `Service` and nothing else of the daemon.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -51,6 +51,10 @@ class Subscription(Protocol):
     def start(self) -> Mapping[str, Any]: ...
 
     def __aiter__(self) -> AsyncIterator[Notification]: ...
+
+    def batches(self) -> AsyncGenerator[Sequence[Notification]]:
+        """Iterate like the subscription itself, where what is there already comes at once."""
+        ...
 
 
 class Service(Protocol):

@@ -1,7 +1,7 @@
 """The verb `donewhen show`: everything about one session."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -48,7 +48,7 @@ def command(session: str, config: bool, as_json: bool) -> int:
     return 0
 
 
-def _records(known: dict[str, Any]) -> list[Record]:
+def _records(known: Mapping[str, Any]) -> list[Record]:
     """Return the events if they contain more than `known`; otherwise an empty list."""
     engines = (known["engine"], *(one["engine"] for one in known["rounds"]))
     has_subtasks = any(EngineKind.of(engine) is EngineKind.FOREMAN for engine in engines)
@@ -79,7 +79,7 @@ def _optional(session: str, optional: dict[str, Any]) -> Iterator[str]:
         yield f"          donewhen approve {session}{deny}"
 
 
-def _lines(known: dict[str, Any], records: list[Record]) -> Iterator[str]:
+def _lines(known: Mapping[str, Any], records: list[Record]) -> Iterator[str]:
     yield f"session   {known['id']}{' (running)' if known['live'] else ''}"
     yield f"intent    {known['intent']}"
     yield f"repo      {known['repo']} at {known['base'][:12]}"

@@ -196,7 +196,7 @@ _WORDS: dict[type[Event], Callable[[Any], str]] = {
     events.ModelSelected: lambda event: f"model {event.model}: {short(event.reason)}",
     events.ModelFallback: lambda event: f"model {event.model} instead: {short(event.reason)}",
     events.IterationStarted: lambda event: f"round {event.n} of {event.max}",
-    events.PlanText: lambda event: f"  {short(event.text)}",
+    events.PlanText: lambda event: f"  {f'{event.by}: ' if event.by else ''}{short(event.text)}",
     events.ToolCall: lambda event: f"  → {call_words(event)}",
     events.ToolResult: _result_line,
     events.CheckCompleted: _checked_line,

@@ -1,6 +1,7 @@
 """The prepared process: it has loaded what calls need, and forks a call process for each of them.
 
     prepared = PreparedProcess.fork()        # before the event loop and before any thread
+    prepared = PreparedProcess.start()       # in any program, also with threads and event loops
     line = prepared.begin_call()             # the daemon's end of a socket to a new call process
 
 It has no threads and no event loop, so that a fork of it is safe. It ends when the daemon does; call processes go on.
@@ -14,6 +15,11 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from donewhen.errors import MachineryBroke
 
 LOADED = (
     "donewhen.server.methods.table",
@@ -29,15 +35,21 @@ LOADED = (
     "anyio._backends._asyncio",
 )
 """What most calls need."""
+BOOT = (
+    "import sys; sys.path.insert(0, sys.argv[1]); sys.path += [one for one in sys.argv[2:] if one not in sys.path]; "
+    "from donewhen.server.calls.prepared_process import serve_inherited; serve_inherited({fd})"
+)
 _FORK = b"f"
 
 
 class PreparedProcess:
     """The daemon's handle of the prepared process."""
 
-    def __init__(self, control: socket.socket, pid: int) -> None:
+    def __init__(self, control: socket.socket, pid: int, wait: Callable[[], object]) -> None:
+        """`wait` returns when the process has ended."""
         self._control = control
         self.pid = pid
+        self._wait = wait
 
     @classmethod
     def fork(cls) -> "PreparedProcess":
@@ -50,7 +62,27 @@ class PreparedProcess:
             ours.close()
             _serve(theirs)
         theirs.close()
-        return cls(ours, pid)
+        return cls(ours, pid, partial(os.waitpid, pid, 0))
+
+    @classmethod
+    def start(cls) -> "PreparedProcess":
+        """Start it as a new interpreter. Nothing of the calling process is copied, so it may have threads.
+
+        The new process finds packages where this one does: its own places come first, then those of `sys.path` here.
+        """
+        from donewhen.workspace.process.launch import start_interpreter  # loaded on use: the daemon forks
+
+        ours, theirs = socket.socketpair()
+        source = str(Path(__file__).parents[3])
+        with theirs:
+            try:
+                code = BOOT.format(fd=theirs.fileno())
+                places = [os.path.abspath(place) for place in sys.path if place]
+                process = start_interpreter(code, [source, *places], theirs, with_site=True)
+            except OSError as error:
+                ours.close()
+                raise MachineryBroke(f"cannot start the prepared process: {error.strerror}") from error
+        return cls(ours, process.pid, process.wait)
 
     def begin_call(self) -> socket.socket:
         """Fork a call process. Return a socket to it. Raise OSError if the prepared process has ended."""
@@ -68,14 +100,20 @@ class PreparedProcess:
         """End it. The call processes go on."""
         self._control.close()
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
+            self._wait()
+
+
+def serve_inherited(descriptor: int) -> None:
+    """Be the prepared process of a program that has passed its socket on. Does not return."""
+    _serve(socket.socket(fileno=descriptor))
 
 
 def _serve(control: socket.socket) -> None:
     """Fork a call process for each request, until the daemon has ended. Does not return."""
     code = 1
     try:
-        os.setsid()  # Ctrl-C at the daemon's terminal is the daemon's
+        with contextlib.suppress(PermissionError):  # a new interpreter has a session of its own already
+            os.setsid()  # Ctrl-C at the daemon's terminal is the daemon's
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended call processes leave no zombies
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         for name in LOADED:

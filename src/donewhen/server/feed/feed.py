@@ -93,16 +93,13 @@ class RecentEvents:
         self._bytes += len(text)
         self.next_seq += 1
         if len(self._texts) > 2 * KEPT_EVENTS or self._bytes > 2 * KEPT_BYTES:
-            self._forget_half()
+            self._texts = self._texts[(len(self._texts) + 1) // 2 :]
+            self._bytes = sum(map(len, self._texts))
 
     def since(self, seq: int) -> list[tuple[int, str]] | None:
         """Return the events from `seq` on with their numbers; None if some of them are not kept."""
         first = self.next_seq - len(self._texts)
         return None if seq < first else [*enumerate(self._texts[seq - first :], seq)]
-
-    def _forget_half(self) -> None:
-        self._texts = self._texts[(len(self._texts) + 1) // 2 :]
-        self._bytes = sum(map(len, self._texts))
 
 
 def _nowhere(session: str) -> bool:

@@ -1,20 +1,35 @@
 """The two subscriptions: one session, or all of them. Each yields what was and then what happens, once and in order."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, cast
 
 import anyio.lowlevel
 
 from donewhen.errors import BadInput
+from donewhen.records import frozen
 from donewhen.server.feed.feed import Feed, SessionStatus
 from donewhen.server.service import Notification
 
-TURN = 100
-"""Events after which other tasks run."""
+MOST_AT_ONCE = 100
+"""Notifications of one batch. Between two batches other tasks run."""
 
 
-class SessionSubscription:
+class _Flat:
+    """Iterates over the notifications of batches."""
+
+    def batches(self) -> AsyncGenerator[Sequence[Notification]]:
+        raise NotImplementedError
+
+    async def __aiter__(self) -> AsyncIterator[Notification]:
+        async with aclosing(self.batches()) as batches:
+            async for batch in batches:
+                for one in batch:
+                    yield one
+
+
+class SessionSubscription(_Flat):
     """The events of one session from a number on, and its status after them whenever it has changed."""
 
     def __init__(self, feed: Feed, session: str, from_seq: int) -> None:
@@ -28,25 +43,22 @@ class SessionSubscription:
         status = self._feed.status(self._session)
         return {"id": self._session, "next_seq": self._next, "status": json.loads(status.text()) if status else None}
 
-    async def __aiter__(self) -> AsyncIterator[Notification]:
+    async def batches(self) -> AsyncGenerator[Sequence[Notification]]:
         while True:
             change, status = self._feed.change, self._feed.status(self._session)
             if status is None:
                 return  # it was deleted
-            if status.row.events >= self._next:
-                for seq, text in self._feed.events(self._session, self._next):
-                    self._next = seq + 1
-                    yield Notification("event", text)
-                    if seq % TURN == 0:
-                        await anyio.lowlevel.checkpoint()
-                self._next = max(self._next, status.row.events + 1)  # one at the end could not be read
-            if self._next == status.row.events + 1 and not status.is_like(self._status):
+            for batch in batched(self._feed, status, self._next):
+                self._next = batch.next_seq
+                yield batch.notifications
+                await anyio.lowlevel.checkpoint()
+            if self._next >= status.row.events + 1 and not status.is_like(self._status):
                 self._status = status
-                yield Notification("status", status.text())
+                yield [Notification("status", status.text())]
             await self._feed.next_change(change)
 
 
-class BoardSubscription:
+class BoardSubscription(_Flat):
     """The events and statuses of all sessions."""
 
     def __init__(self, feed: Feed, positions: Mapping[str, int] | None) -> None:
@@ -61,27 +73,45 @@ class BoardSubscription:
     def start(self) -> Mapping[str, Any]:
         return {"sessions": [json.loads(one.text()) for one in self._feed.statuses()]}
 
-    async def __aiter__(self) -> AsyncIterator[Notification]:
+    async def batches(self) -> AsyncGenerator[Sequence[Notification]]:
         while True:
             seen, self._change = self._change, self._feed.change
+            held: list[Notification] = []
             for status in self._feed.changed_since(seen):
-                async for one in self._of(status):
-                    yield one
+                id = status.row.id
+                for batch in batched(self._feed, status, self._next.get(id, 1)):
+                    self._next[id] = batch.next_seq
+                    held += batch.notifications
+                    if len(held) >= MOST_AT_ONCE:
+                        yield held
+                        held = []
+                        await anyio.lowlevel.checkpoint()
+                if not status.is_like(self._statuses.get(id)):
+                    self._statuses[id] = status
+                    held.append(Notification("status", status.text()))
+            if held:
+                yield held
             await self._feed.next_change(self._change)
 
-    async def _of(self, status: SessionStatus) -> AsyncIterator[Notification]:
-        id = status.row.id
-        following = self._next.get(id, 1)
-        if status.row.events >= following:
-            for seq, text in self._feed.events(id, following):
-                following = seq + 1
-                yield Notification("event", text)
-                if seq % TURN == 0:
-                    await anyio.lowlevel.checkpoint()
-        self._next[id] = max(following, status.row.events + 1)
-        if not status.is_like(self._statuses.get(id)):
-            self._statuses[id] = status
-            yield Notification("status", status.text())
+
+@frozen
+class _Batch:
+    notifications: Sequence[Notification]
+    next_seq: int
+
+
+def batched(feed: Feed, status: SessionStatus, following: int) -> Iterator[_Batch]:
+    """Yield the events of a session from a number on, some at a time, as far as its status says that there are any."""
+    if status.row.events < following:
+        return
+    held: list[Notification] = []
+    for seq, text in feed.events(status.row.id, following):
+        following = seq + 1
+        held.append(Notification("event", text))
+        if len(held) >= MOST_AT_ONCE:
+            yield _Batch(held, following)
+            held = []
+    yield _Batch(held, max(following, status.row.events + 1))  # one at the end could not be read
 
 
 def positions_of(value: object) -> Mapping[str, int] | None:

@@ -169,6 +169,35 @@ class RoundSummary(TypedDict):
     """That of `donewhen loop run`."""
 
 
+class LoopProposalEntry(TypedDict):
+    """What a loop wants to do with its work, as a gate sees it."""
+
+    loop: str
+    session: str
+    level: str
+    action: str
+    """The kind of the action."""
+    summary: str
+    verified: bool
+    unverified_reason: str
+    """Why it is not verified; empty if it is."""
+    paths: list[str]
+    """The changed paths."""
+    special_paths: list[str]
+    """Those of them that are executable, links or submodules."""
+    insertions: int
+    deletions: int
+    binary_files: int
+    usd: float | None
+    tokens: int
+    tree: str
+    """The judged tree. A decision is about it and nothing else."""
+    base: str
+    finding: str
+    reason: str
+    """Why a person has to decide; empty if it proceeds alone."""
+
+
 class InboxEntry(TypedDict):
     """Something that waits for a person."""
 

@@ -8,7 +8,7 @@ import contextlib
 import os
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from donewhen.server.methods.call_context import CallContext
 from donewhen.server.methods.place import place
@@ -16,11 +16,13 @@ from donewhen.session.log.open_archive import local_settings
 
 if TYPE_CHECKING:
     from donewhen.loops.loop_store import LoopStore
+    from donewhen.loops.spec_files import StatedLoop
     from donewhen.server.methods.loop_results import (
         AddedLoop,
         LoopCatalogue,
         LoopDetails,
         LoopList,
+        LoopProposalEntry,
         OccurrenceEntry,
         RoundSummary,
     )
@@ -81,9 +83,35 @@ def loop_history(context: CallContext, name: str = "", limit: int = 20, repo: st
 async def loop_run(context: CallContext, name: str, dry_run: bool = False, repo: str = "") -> "RoundSummary":
     """Run one round of a loop now. With `dry_run`, everything but the action is done."""
     from donewhen.loops import overview
+
+    return await _round(context, overview.loop_at(place(repo), name), dry_run)
+
+
+async def loop_run_stated(
+    context: CallContext, loop: dict[str, Any], dry_run: bool = False, repo: str = ""
+) -> "RoundSummary":
+    """Run one round of a loop that the caller states: `loop` has the keys of `[[loop]]`, and no file is needed.
+
+    With `dry_run`, everything but the action is done. The caller accepts what the loop asks for, which is a decision.
+    """
+    from donewhen.loops import overview
+
+    return await _round(context, overview.loop_of_caller(place(repo), loop), dry_run)
+
+
+def loop_proposal(id: str) -> "LoopProposalEntry":
+    """Return what a round of a loop proposes: what `gate = "command:…"` reads, and why a person has to decide."""
+    from donewhen.loops import overview
+    from donewhen.session.log.open_archive import any_archive
+
+    with any_archive() as archive:
+        return cast("LoopProposalEntry", overview.proposal_of(archive, id))
+
+
+async def _round(context: CallContext, loop: "StatedLoop", dry_run: bool) -> "RoundSummary":
     from donewhen.loops.run import run_round
 
-    result = await run_round(overview.loop_at(place(repo), name), context.watcher, dry_run=dry_run)
+    result = await run_round(loop, context.watcher, dry_run=dry_run)
     finished = result.finished
     return {
         "id": result.session,

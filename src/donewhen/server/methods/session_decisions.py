@@ -24,7 +24,7 @@ from donewhen.session.person import control_socket
 from donewhen.session.person.already_decided import ANSWERED, EXPIRED, QUESTION, AlreadyDecided
 from donewhen.session.verbs import offline
 from donewhen.storage.archive import Archive
-from donewhen.storage.owner import Owner
+from donewhen.storage.owner import Owned, Owner
 from donewhen.workspace.state_dir import state_root
 
 if TYPE_CHECKING:
@@ -74,25 +74,49 @@ def _decide(id: str, approved: bool, is_optional: bool = False) -> "DecisionResu
 def _send_or_record(
     session: str, request: Mapping[str, Any], record: Callable[[LogWriter], bool], nothing: str
 ) -> "Answered":
-    """Send a request to the owner's control socket, or write to the log if the session has no owner."""
+    """Send a request to the owner's control socket, or write to the log if the session has no owner.
+
+    An owner that cannot be reached may just begin or end, or write a decision of somebody else: it is looked at again.
+    """
     with any_archive() as archive:
-        id = archive.find(session)
-        if is_live(archive.owner(id)):
-            answer = control_socket.ask(_control_socket(id), request, END_SECS)
-            if answer is None:
-                raise MachineryBroke(f"session {id}: its process does not answer")
-            if "problem" in answer:
-                raise MachineryBroke(f"session {id}: {answer['problem']}")
-            if "bad_input" in answer:
-                raise BadInput(f"session {id}: {answer['bad_input']}")
-            if not answer.get("ok"):
-                raise _refusal(f"session {id}: {nothing}", replay_log(archive.records(id)), request)
-            return {"id": id, "live": True}
-        with offline.own(archive, id) as log:
-            if not record(log):
-                words = f"session {id}: {nothing}{_ending_words(id, log.state)}"
-                raise _refusal(words, log.state, request)
-        return {"id": id, "live": False}
+        id, until = archive.find(session), time.monotonic() + END_SECS
+        while True:
+            try:
+                if not is_live(archive.owner(id)):
+                    return _record_decision(archive, id, request, record, nothing)
+                answer = control_socket.ask(_control_socket(id), request, END_SECS)
+                if answer is not None:
+                    _require_taken(archive, id, request, answer, nothing)
+                    return {"id": id, "live": True}
+                if time.monotonic() > until:
+                    raise MachineryBroke(f"session {id}: its process does not answer")
+            except Owned:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(LOOK_SECS)
+
+
+def _record_decision(
+    archive: Archive, id: str, request: Mapping[str, Any], record: Callable[[LogWriter], bool], nothing: str
+) -> "Answered":
+    """Write to the log of a session. Raise Owned if a process works on it now."""
+    with offline.own(archive, id) as log:
+        if not record(log):
+            words = f"session {id}: {nothing}{_ending_words(id, log.state)}"
+            raise _refusal(words, log.state, request)
+    return {"id": id, "live": False}
+
+
+def _require_taken(
+    archive: Archive, id: str, request: Mapping[str, Any], answer: Mapping[str, Any], nothing: str
+) -> None:
+    """Raise the error of an owner that did not do what it was asked to."""
+    if "problem" in answer:
+        raise MachineryBroke(f"session {id}: {answer['problem']}")
+    if "bad_input" in answer:
+        raise BadInput(f"session {id}: {answer['bad_input']}")
+    if not answer.get("ok"):
+        raise _refusal(f"session {id}: {nothing}", replay_log(archive.records(id)), request)
 
 
 def _refusal(words: str, state: SessionState, request: Mapping[str, Any]) -> BadInput:

@@ -35,10 +35,9 @@ class CheckTable(TypedDict):
     quarantine: NotRequired[QuarantineTable]
 
 
-class StartOptions(TypedDict):
-    """What a session is started with. Without a value, the settings of the repository count."""
+class StartSettings(TypedDict):
+    """How a session works. Without a value, the settings of the repository count."""
 
-    intent: Annotated[str, "What you want, in words."]
     repo: NotRequired[Annotated[str, "The repository, as an absolute path; empty: the directory of the caller."]]
     base: NotRequired[Annotated[str, "The commit to start from; empty: HEAD."]]
     dirty: NotRequired[Annotated[bool, "Start from HEAD with the uncommitted changes."]]
@@ -59,3 +58,9 @@ class StartOptions(TypedDict):
     max_minutes: NotRequired[float]
     max_tokens: NotRequired[int]
     max_usd: NotRequired[float]
+
+
+class StartOptions(StartSettings):
+    """What a session is started with."""
+
+    intent: Annotated[str, "What you want, in words."]

@@ -7,7 +7,17 @@ follows a session live is a subscription of a connection and no call.
 
 from collections.abc import Mapping
 
-from donewhen.server.methods import contracts, inbox, loops, machine, memory, session_decisions, session_work, sessions
+from donewhen.server.methods import (
+    agent_requests,
+    contracts,
+    inbox,
+    loops,
+    machine,
+    memory,
+    session_decisions,
+    session_work,
+    sessions,
+)
 from donewhen.server.methods.method import Method, Right
 
 OBSERVE, SUBMIT, DECIDE = Right.OBSERVE, Right.SUBMIT, Right.DECIDE
@@ -39,12 +49,21 @@ _METHODS = (
     Method("loop.list", loops.loop_list, OBSERVE, in_process=True),
     Method("loop.show", loops.loop_show, OBSERVE, in_process=True),
     Method("loop.run", loops.loop_run, SUBMIT, in_process=True, begins=True),
+    Method("loop.run_stated", loops.loop_run_stated, DECIDE, in_process=True, begins=True),
+    Method("loop.proposal", loops.loop_proposal, OBSERVE),
     Method("loop.pause", loops.loop_pause, DECIDE, in_process=True),
     Method("loop.resume", loops.loop_resume, DECIDE, in_process=True),
     Method("loop.promote", loops.loop_promote, DECIDE, in_process=True),
     Method("loop.demote", loops.loop_demote, DECIDE, in_process=True),
     Method("loop.history", loops.loop_history, OBSERVE, in_process=True),
     Method("inbox.list", inbox.inbox_list, OBSERVE),
+    Method("session.verify", agent_requests.session_verify, SUBMIT, in_process=True),
+    Method("session.report", agent_requests.session_report, SUBMIT),
+    Method("session.ask", agent_requests.session_ask, SUBMIT),
+    Method("session.question", agent_requests.session_question, OBSERVE),
+    Method("contract.get", agent_requests.contract_get, OBSERVE, in_process=True),
+    Method("memory.record", agent_requests.memory_record, SUBMIT, in_process=True),
+    Method("memory.notes", agent_requests.memory_notes, OBSERVE, in_process=True),
     Method("memory.list", memory.memory_list, OBSERVE, in_process=True),
     Method("memory.show", memory.memory_show, OBSERVE, in_process=True),
     Method("memory.recall", memory.memory_recall, OBSERVE, in_process=True),

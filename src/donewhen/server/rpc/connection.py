@@ -7,14 +7,14 @@ that reads too slowly is cut off: it connects again and goes on at the next numb
 import contextlib
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, cast
 
 import anyio
 from anyio.abc import TaskGroup
-from anyio.streams.memory import MemoryObjectReceiveStream
 
 from donewhen import __version__
 from donewhen.server.call_errors import CallRefused
@@ -36,7 +36,8 @@ OPENING = {"session.subscribe": "session", "board.subscribe": "board"}
 CLOSING = ("session.unsubscribe", "board.unsubscribe")
 ENTERING = "connection.enter"
 """Says in which directory and with which variables the calls of this connection work."""
-Send = Callable[[str], Awaitable[None]]
+Send = Callable[[Sequence[str]], Awaitable[None]]
+"""Sends messages to the client, in this order."""
 _opened_here: ContextVar["list[_OpenSubscription]"] = ContextVar("opened_here")
 """The subscriptions that the message opens that is being answered."""
 
@@ -67,6 +68,8 @@ class RpcConnection:
         self._rate = Rate(PER_SECOND, BURST)
         self._slots = anyio.Semaphore(MOST_AT_ONCE)
         self._writing = anyio.Lock()
+        self._notes = deque[str]()
+        self._noted = anyio.Event()
         self._open: dict[str, _OpenSubscription] = {}
         self._count = 0
 
@@ -101,22 +104,22 @@ class RpcConnection:
         return await self._service.call(self._caller, method, params)
 
     def _enter(self, surroundings: Surroundings) -> Mapping[str, Any]:
-        notes, written = anyio.create_memory_object_stream[str](MOST_NOTES)
-
-        def hear(line: str) -> None:
-            with contextlib.suppress(
-                anyio.WouldBlock, anyio.BrokenResourceError
-            ):  # the client is gone or does not read
-                notes.send_nowait(line)
-
-        self._caller = replace(self._caller, surroundings=surroundings, hear=hear)
-        self._tasks.start_soon(self._write_notes, written)
+        self._caller = replace(self._caller, surroundings=surroundings, hear=self._hear)
+        self._tasks.start_soon(self._write_notes)
         return {"version": __version__, "settings": settings_key(surroundings.variables) == settings_key(os.environ)}
 
-    async def _write_notes(self, notes: MemoryObjectReceiveStream[str]) -> None:
-        async with notes:
-            async for line in notes:
-                await self._write(json.dumps({"jsonrpc": "2.0", "method": "connection.note", "params": {"text": line}}))
+    def _hear(self, line: str) -> None:
+        if len(self._notes) < MOST_NOTES:
+            self._notes.append(line)
+            self._noted.set()
+
+    async def _write_notes(self) -> None:
+        while True:
+            await self._noted.wait()
+            self._noted = anyio.Event()
+            while self._notes:
+                params = {"text": self._notes.popleft()}
+                await self._write(json.dumps({"jsonrpc": "2.0", "method": "connection.note", "params": params}))
 
     async def _subscribe(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if len(self._open) >= MOST_SUBSCRIPTIONS:
@@ -154,13 +157,14 @@ class RpcConnection:
         self._open.pop(opened.name, None)
 
     async def _forward_all(self, opened: "_OpenSubscription", subscription: Subscription) -> None:
-        async for one in subscription:
-            await self._write(opened.message(one))
+        async with contextlib.aclosing(subscription.batches()) as batches:
+            async for batch in batches:
+                await self._write(*map(opened.message, batch))
 
-    async def _write(self, text: str) -> None:
+    async def _write(self, *messages: str) -> None:
         async with self._writing:
             with anyio.move_on_after(STALL_SECS) as scope:
-                await self._send(text)
+                await self._send(messages)
         if scope.cancelled_caught:
             raise ClientTooSlow
 
@@ -173,7 +177,7 @@ def settings_key(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 def _surroundings(params: Mapping[str, Any]) -> Surroundings:
     directory, variables = params.get("directory"), params.get("variables")
-    texts = isinstance(variables, dict) and all(isinstance(one, str) for one in variables.values())  # pyright: ignore[reportUnknownVariableType] - JSON
+    texts = isinstance(variables, dict) and all(isinstance(one, str) for one in variables.values())  # pyright: ignore[reportUnknownVariableType] - any object of JSON
     if not isinstance(directory, str) or not os.path.isabs(directory) or not texts:
         problem = "'directory' must be an absolute path and 'variables' an object of texts"
         raise CallRefused("invalid_params", problem)

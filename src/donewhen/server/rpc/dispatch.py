@@ -64,7 +64,7 @@ class RpcDispatcher:
             return _error(InvalidRequestError.CODE, InvalidRequestError.MESSAGE, why)
         # The loader passes values through: what is given here is parsed already.
         answered = await self._dispatcher.dispatch(cast("str", value), None)
-        return None if answered is None else answered[0]
+        return None if answered is None else _with_kind(cast("dict[str, Any]", answered[0]))
 
     async def _carry_out(self, request: Request, context: None, handler: Any) -> Any:
         """Take the place of pjrpc's own look-up of methods, which knows no rights and no types."""
@@ -108,6 +108,14 @@ def _error(code: int, message: str, problem: str) -> dict[str, Any]:
         "id": None,
         "error": {"code": code, "message": message, "data": {"kind": kind, "problem": problem}},
     }
+
+
+def _with_kind(response: dict[str, Any]) -> dict[str, Any]:
+    """Give an error of pjrpc itself the form of all others: it has a text as its data."""
+    error = response.get("error")
+    if error is not None and isinstance(error.get("data"), str):
+        error["data"] = {"kind": "invalid_request", "problem": error["data"]}
+    return response
 
 
 def _same(value: Any, cls: object = None) -> Any:

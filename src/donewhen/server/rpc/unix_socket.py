@@ -18,6 +18,7 @@ from donewhen.server.rpc.connection import ClientTooSlow
 from donewhen.session.person.control_socket import short_address
 
 _CREDENTIALS = struct.Struct("3i")
+_PIECE = 1 << 16
 MOST_CONNECTIONS = 1000
 Serve = Callable[[SocketStream], Awaitable[None]]
 """Serves one client until it leaves."""
@@ -59,13 +60,40 @@ def peer_user(stream: socket.socket) -> int:
 async def lines(stream: SocketStream) -> AsyncGenerator[bytes]:
     """Yield the lines of a client until it leaves. Raise JsonRefused at a line that is longer than a message may be."""
     held = bytearray()
-    with contextlib.suppress(anyio.EndOfStream):
-        while True:
-            held += await stream.receive(1 << 16)
-            while (end := held.find(b"\n")) >= 0:
-                line = bytes(held[:end])
-                del held[: end + 1]
-                if line.strip():
-                    yield line
-            if len(held) > LONGEST:
-                raise JsonRefused(f"the message is longer than {LONGEST} bytes")
+    while data := await _received(stream):
+        held += data
+        while (end := held.find(b"\n")) >= 0:
+            line = bytes(held[:end])
+            del held[: end + 1]
+            if line.strip():
+                yield line
+        if len(held) > LONGEST:
+            raise JsonRefused(f"the message is longer than {LONGEST} bytes")
+
+
+async def _received(stream: SocketStream) -> bytes:
+    """Return what has come; nothing if the client has left.
+
+    The stream itself is not asked: if its reader is cancelled at the moment at which data come, it makes asyncio print
+    "Exception in callback Future.set_result(None)".
+    """
+    raw = stream.extra(SocketAttribute.raw_socket)
+    while True:
+        try:
+            return raw.recv(_PIECE)
+        except BlockingIOError:
+            await anyio.wait_readable(raw)
+        except OSError:
+            return b""
+
+
+async def send(stream: SocketStream, data: bytes) -> None:
+    """Send all of it, without the stream for the same reason. Raise BrokenResourceError if the client has left."""
+    raw, left = stream.extra(SocketAttribute.raw_socket), memoryview(data)
+    while left:
+        try:
+            left = left[raw.send(left) :]
+        except BlockingIOError:
+            await anyio.wait_writable(raw)
+        except OSError as error:
+            raise anyio.BrokenResourceError from error

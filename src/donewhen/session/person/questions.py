@@ -51,6 +51,17 @@ class Questions:
             raise AnswerTimeout("no answer in time; choose the least risky option yourself and continue")
         return question.answer
 
+    def post(self, id: str, prompt: str) -> bool:
+        """Ask for a program that does not wait here and looks for the answer later. Return False if a question waits.
+
+        A question with this id that was asked before is not asked again.
+        """
+        if id not in self._log.state.questions:
+            if self._log.state.question is not None:
+                return False
+            self._log.write(QuestionAsked(id=id, prompt=prompt, expires_at=None), sync=True)
+        return True
+
     def deliver(self, text: str) -> bool:
         """Accept an answer from another process or the terminal. Return False if no question waits."""
         question = self._log.state.question

@@ -207,7 +207,7 @@ def read_inside(file: Path, top: Path, is_loop: bool = False) -> tuple[Path, byt
         real, written = _bytes_inside(file, top)
         content = parse_toml(written)
         if is_loop:
-            _check_table(file, "", content, schema.LOOP)
+            check_loop(file, content)
         return real, written, content if is_loop else check_content(file, content)
     except BadToml as error:
         raise BadInput(f"{file}: {error}") from error
@@ -231,6 +231,11 @@ def check_content(file: Path, content: Table) -> Table:
     for name, value in content.items():
         _check_top(file, name, value)
     return content
+
+
+def check_loop(source: Path, loop: Table) -> None:
+    """Check the table of a loop against the schema. `source` is named in front of what is wrong."""
+    _check_table(source, "", loop, schema.LOOP)
 
 
 def _check_top(file: Path, name: str, value: Value) -> None:

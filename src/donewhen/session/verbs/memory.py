@@ -39,7 +39,7 @@ LONGEST_LINE = 4 * 1024 * 1024
 
 
 @contextlib.contextmanager
-def _repair_store(say: Say) -> Generator[RepairStoreHandle]:
+def opened_store(say: Say) -> Generator[RepairStoreHandle]:
     """Provide the repair store that the settings of the current directory name."""
     store = RepairStoreHandle(state_root(os.environ), local_settings().text("storage", "url"), LOCK_TIMEOUT)
     try:
@@ -52,20 +52,20 @@ def _repair_store(say: Say) -> Generator[RepairStoreHandle]:
 
 def memory_list(words: str = "", repo: str = "", say: Say = silent) -> list[dict[str, Any]]:
     """Return the repairs, newest first: those with all of the words, made in the repository that contains the path."""
-    with _repair_store(say) as store:
+    with opened_store(say) as store:
         found = store.read(lambda book: book.all(words), [])
     return [_summary(known) for known in found if not repo or _lies_in(repo, known.repair.repo)]
 
 
 def memory_texts(tag: str, say: Say = silent) -> list[dict[str, Any]]:
     """Return the remembered texts with a tag, newest first."""
-    with _repair_store(say) as store:
+    with opened_store(say) as store:
         return [asdict(one) for one in store.read(lambda book: book.texts.tagged(tag), [])]
 
 
 def memory_forget_texts(tag: str, say: Say = silent) -> int:
     """Remove the remembered texts with a tag. Return how many there were."""
-    with _repair_store(say) as store:
+    with opened_store(say) as store:
         return store.read(lambda book: book.texts.forget(tag), 0)
 
 
@@ -83,7 +83,7 @@ def memory_show(id: str, say: Say = silent) -> dict[str, Any]:
             "offers": [offer.plain() for offer in book.offers(known.id)],
         }
 
-    with _repair_store(say) as store:
+    with opened_store(say) as store:
         known = store.read(details, None)
     if known is None:
         raise BadInput(f"there is no repair {id!r}: nothing is remembered yet")
@@ -105,7 +105,7 @@ def memory_recall(log: str, check: str = "", repo: str = "", say: Say = silent) 
         source=repository_key(common_dir_of(Path(repo))) if repo else None,
         across=not repo or local_settings().flag("memory", "across_repositories"),
     )
-    with _repair_store(say) as store:
+    with opened_store(say) as store:
         found = store.read(ask, None)
     if found is None:
         return None
@@ -124,7 +124,7 @@ def memory_forget(ids: list[str], every: bool = False, say: Say = silent) -> int
     def removed(book: RepairStore) -> int:
         return book.forget([known.id for known in (book.all() if every else map(book.find, ids))])
 
-    with _repair_store(say) as store:
+    with opened_store(say) as store:
         count = store.read(removed, -1)
     if count < 0 and ids:
         raise BadInput(f"there is no repair {ids[0]!r}: nothing is remembered yet")
@@ -141,7 +141,7 @@ def memory_export(say: Say = silent) -> Iterator[str]:
             for one in known
         ]
 
-    with _repair_store(say) as store:
+    with opened_store(say) as store:
         yield from store.read(lines, [])
 
 
@@ -155,7 +155,7 @@ def memory_import(name: str, content: bytes, say: Say = silent) -> tuple[int, in
     repairs = list(_read(name, content))
     if not repairs:
         return 0, 0
-    with _repair_store(say) as store:
+    with opened_store(say) as store:
         return len(repairs), store.write(lambda book: book.import_all(repairs))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from donewhen.errors import BadInput, DonewhenError, MachineryBroke
-from donewhen.events import ContractProposed, Event, GateOpened, SessionStarted, StateChanged
+from donewhen.events import ContractProposed, Event, GateOpened, PlanText, SessionStarted, StateChanged
 from donewhen.judge.contract import Contract
 from donewhen.session.check import judge_tree
 from donewhen.session.crew import crew
@@ -295,6 +295,13 @@ async def _run(
                 return {"ok": session.questions.deliver(text) or session.gates.change(text, "another terminal")}
             case "decide":
                 return {"ok": session.gates.decide(bool(request.get("approved")), "another terminal")}
+            case "ask" if not start_record.may_ask:
+                return {"bad_input": "no person may be asked in this session"}
+            case "ask":
+                return {"ok": session.questions.post(str(request.get("question", "")), str(request.get("prompt", "")))}
+            case "report":
+                log.write(PlanText(text=str(request.get("text", "")), by=str(request.get("by", ""))))
+                return {"ok": True}
             case _:
                 return {"ok": False}
 

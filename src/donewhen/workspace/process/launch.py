@@ -9,7 +9,6 @@ Not here: the records for a command and its end (`workspace.process.command`), a
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import select
@@ -18,7 +17,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +37,7 @@ from donewhen.workspace.process.command import (
     unfit_reason,
 )
 from donewhen.workspace.process.launcher import messages
+from donewhen.workspace.process.memory_file import memory_file
 from donewhen.workspace.process.output import Output, OutputBuffer, OutputPipe
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ KILL_SECS = 10.0
 CLOSE_SECS = 2.0
 MESSAGE_BYTES = 1 << 16
 DESCRIPTORS = 64
-SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
 Message = dict[str, Any]
@@ -225,17 +224,7 @@ class Launcher:
         if self._requests is None:
             with _machinery("cannot start the launcher"), _pair() as (ours, theirs):
                 source = str(Path(__file__).parents[3])
-                quiet = ["-B"] if sys.dont_write_bytecode else []  # -I hides PYTHONDONTWRITEBYTECODE
-                self._program = subprocess.Popen(
-                    [sys.executable, "-I", "-S", *quiet, "-c", BOOT.format(fd=theirs.fileno()), source],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    pass_fds=[theirs.fileno()],
-                    start_new_session=True,
-                    env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
-                    cwd="/",
-                )
+                self._program = start_interpreter(BOOT.format(fd=theirs.fileno()), [source], theirs)
                 self._requests = ours
         return self._requests
 
@@ -248,6 +237,28 @@ class Launcher:
                 self._program.kill()
                 self._program.wait()
         self._requests = self._program = None
+
+
+def start_interpreter(
+    code: str, arguments: Sequence[str], passed: socket.socket, with_site: bool = False
+) -> "subprocess.Popen[bytes]":
+    """Start a separate interpreter that runs `code` and inherits one socket. The caller waits for its end.
+
+    Unlike a fork, this is also possible in a program that has threads or a running event loop. `with_site` lets it find
+    the packages of its environment.
+    """
+    options = ["-I"] if with_site else ["-I", "-S"]
+    options += ["-B"] if sys.dont_write_bytecode else []  # -I hides PYTHONDONTWRITEBYTECODE
+    return subprocess.Popen(
+        [sys.executable, *options, "-c", code, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[passed.fileno()],
+        start_new_session=True,
+        env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
+        cwd="/",
+    )
 
 
 @contextlib.contextmanager
@@ -309,7 +320,7 @@ class _Order:
         ).encode()
         self.is_accepted = False
         with contextlib.ExitStack() as ours:
-            files = [_memory_file(content, ours) for content in contents]
+            files = [memory_file(content, ours) for content in contents]
             self.fds = files
             if not held.sandbox:  # a sandbox brings its own output pipes
                 for stream in streams:
@@ -446,18 +457,6 @@ def _open_streams(command: Command, listeners: OutputListeners, held: contextlib
         streams.append(OutputPipe(buffer, listener))
         held.callback(streams[-1].close)
     return streams
-
-
-def _memory_file(content: bytes, held: contextlib.ExitStack) -> int:
-    """Return a sealed memory file. A process that gets it can neither change it nor use it to fill the memory."""
-    fd = os.memfd_create("donewhen", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    held.callback(os.close, fd)
-    left = memoryview(content)
-    while left:
-        left = left[os.write(fd, left) :]
-    os.lseek(fd, 0, os.SEEK_SET)
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
-    return fd
 
 
 def _result(
