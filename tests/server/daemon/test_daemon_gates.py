@@ -2,14 +2,16 @@
 
 import os
 import signal
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from loops.loop_scene import DONE, FIX, LoopScene, loop
 from repositories import git
-from runs.scenes import RIGHT, scene
+from runs.scenes import RIGHT, Step, scene
 from server.daemon_program import LISTENS, eventually, has_ended, rests, serving, started
 from server.daemon_scenes import ASKS, CHEAT, bare, guarded, rested, start, types, wait_for_event
 
@@ -22,7 +24,7 @@ def landing(place: Path) -> Path:
     return repo
 
 
-GATES = {
+GATES: dict[str, tuple[Callable[[Path], Path], list[Step], dict[str, Any], str]] = {
     "amendment": (guarded, CHEAT, {"max_iterations": 1}, "rejected"),
     "contract": (bare, RIGHT, {}, "rejected"),
     "landing": (landing, RIGHT, {}, "rejected"),
