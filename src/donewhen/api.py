@@ -204,7 +204,7 @@ class Client:
         """Return a loop that is stated in code. `keys` are those of `[[loop]]`. See `Loop`."""
         from donewhen.server.library.callables import LoopServer  # loaded on use: most clients run no loop
 
-        table = {"level": "assisted", "deliver": [], **keys, "name": name, "intent": intent}
+        table: dict[str, Any] = {"level": "assisted", "deliver": [], **keys, "name": name, "intent": intent}
         return Loop(LoopServer(self._calls, table, self._calls.absolute(repo), gate, action))
 
     async def call(self, method: str, **params: Any) -> Any:

@@ -80,7 +80,7 @@ def test_every_program_of_the_page_about_python_works_as_shown(reader: Reader) -
     assert [command for command in reader.ran if command.startswith("python ")] == [*reader.aside]
 
 
-def test_every_client_of_the_page_about_the_daemon_works_as_shown(reader: Reader) -> None:
+def test_every_client_of_the_page_about_clients_works_as_shown(reader: Reader) -> None:
     needs("curl")
     needs("jq")
     with socket.socket() as free:
@@ -88,7 +88,7 @@ def test_every_client_of_the_page_about_the_daemon_works_as_shown(reader: Reader
         port = free.getsockname()[1]
     call = 'sh session.sh http://127.0.0.1:7730 "$PWD/shop" "greet the world"'
     reader.aside = {"donewhen serve": f"donewhen serve --port {port}", call: call.replace("7730", str(port))}
-    reader.follow(ROOT / "docs" / "daemon.md")
+    reader.follow(ROOT / "docs" / "clients.md")
     assert {"donewhen serve", call} <= {*reader.ran}
 
 

@@ -72,8 +72,9 @@ def _only_daemon(state: Path) -> Generator[None]:
     lock = os.open(socket_path(state).with_name("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            # A lock of this process alone: forked processes, which outlive a daemon that is killed, do not hold it.
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
             pid = os.pread(lock, 20, 0).decode("ascii", "replace").strip()
             raise BadInput(f"a daemon is running already: process {pid or '?'}") from None
         os.truncate(lock, 0)
@@ -99,6 +100,7 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
 
         with open_access(state) as access:
             mounts = [WebMount(path="/mcp", app=McpEndpoint(core.service, tasks, state, say), public=True)]
+            core.calls.mcp_address = f"{listener.address}/mcp"
             numbers = core.service.numbers
             web = serve_web(core.service, TABLE, access, listener, say, mounts=mounts, numbers=numbers)
             async with listening(path, client, os.geteuid()), web, _signals() as stop:

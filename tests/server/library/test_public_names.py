@@ -58,9 +58,9 @@ def test_type_checkers_are_told_the_same_names() -> None:
 def test_these_methods_and_fields_are_public_and_each_says_what_it_is() -> None:
     undescribed: list[str] = []
     for name, known in METHODS.items():
-        kind = getattr(api, name)
-        fields = set(getattr(kind, "__dataclass_fields__", {})) | ({"id"} if name == "ClientSession" else set())
-        found = {one for one in vars(kind) if not one.startswith("_")} | fields
+        kind: type = getattr(api, name)
+        fields: set[str] = {*getattr(kind, "__dataclass_fields__", {}), *(["id"] if name == "ClientSession" else [])}
+        found: set[str] = {one for one in vars(kind) if not one.startswith("_")} | fields
         assert found == known, name
         undescribed += [f"{name}.{one}" for one in found - fields if not inspect.getdoc(getattr(kind, one))]
     undescribed += [name for name in PUBLIC if not inspect.getdoc(getattr(api, name))]

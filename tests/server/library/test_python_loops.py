@@ -183,12 +183,13 @@ def test_a_loop_in_code_is_refused_like_one_in_a_file(there: LoopScene) -> None:
     there.state(loop("stated"))
 
     async def work(client: donewhen.Client) -> None:
-        for name, keys, problem in (
+        wrong: tuple[tuple[str, dict[str, Any], str], ...] = (
             ("fixer", {"nonsense": 1}, "unknown key 'nonsense'"),
             ("fixer", {"level": "alone"}, "'level' must be"),
             ("Not a name", {}, "'name' must be"),
             ("stated", {}, "the name 'stated' is that of a loop in"),
-        ):
+        )
+        for name, keys, problem in wrong:
             async with client.loop(name, "keep main green", **keys) as refused:
                 with pytest.raises(donewhen.CallFailed, match=problem) as error:
                     await refused.run()
