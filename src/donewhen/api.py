@@ -62,7 +62,7 @@ Event = dict[str, Any]
 """An event as the JSON object that the page about sessions describes."""
 
 
-def connect(daemon: bool | None = None, places: int = PLACES, say: Say | None = None) -> "Connection":
+def connect(daemon: bool | None = None, places: int = PLACES, say: Say | None = None) -> "ClientConnection":
     """Return a connection; `async with` provides its client. Enter and leave it in the same task.
 
         async with donewhen.connect() as client:
@@ -74,7 +74,7 @@ def connect(daemon: bool | None = None, places: int = PLACES, say: Say | None = 
 
     `say` receives lines for a person, such as which uncommitted files are left out.
     """
-    return Connection(Connecting(daemon, places, say or _ignore))
+    return ClientConnection(Connecting(daemon, places, say or _ignore))
 
 
 def run(intent: str, **settings: "Unpack[StartSettings]") -> "RunResult":
@@ -92,7 +92,7 @@ def _ignore(line: str) -> None:
     del line
 
 
-class Connection:
+class ClientConnection:
     """What `connect` returns."""
 
     def __init__(self, connecting: Connecting) -> None:

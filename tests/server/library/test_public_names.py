@@ -45,7 +45,7 @@ def test_these_names_are_public_and_no_others() -> None:
     for name in ("annotations", "server", "contextlib", "frozen", "nonsense"):
         assert name not in api.__all__
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
-        _ = donewhen.nonsense  # type: ignore[attr-defined]
+        _ = donewhen.nonsense  # pyright: ignore[reportAttributeAccessIssue] - it does not exist
 
 
 def test_type_checkers_are_told_the_same_names() -> None:

@@ -15,6 +15,7 @@ import donewhen
 from donewhen.workspace.state_dir import state_root
 from loops.loop_scene import DONE, FIX, LoopScene, loop, opinion
 from server.library.daemon_to_use import a_daemon
+from server.openrpc.described import misfits
 
 BROKEN = {"tool": {"name": "edit_file", "input": {"path": "calc.py", "old": "a - b", "new": "a * b + 1"}}}
 Work = Callable[[donewhen.Client], Coroutine[Any, Any, None]]
@@ -94,6 +95,7 @@ def test_the_gate_reads_what_a_gate_program_reads(there: LoopScene) -> None:
     seen = Seen(True)
     with_client(work, daemon=False)
     (proposal,) = seen.proposals
+    assert misfits("loop.proposal", proposal) == []
     differ = {"loop", "session", "level", "finding"}
     assert {key: value for key, value in json.loads(program.read_text()).items() if key not in differ} == {
         key: value for key, value in proposal.items() if key not in {*differ, "reason"}
