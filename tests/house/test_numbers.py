@@ -33,6 +33,9 @@ BROAD_EXCEPTS = {
         "whatever an engine raises is raised again, outside the group that watches its silence"
     ),
     "src/donewhen/loops/run_scheduler.py::_RunningScheduler._round": "it is a failed round, and the other loops go on",
+    "src/donewhen/server/library/callables.py::LoopServer._carried_out": (
+        "the boundary to a function of the user's program: what breaks in it is a failed action with its reason"
+    ),
     "src/donewhen/session/loop/round.py::_attempt": (
         "the engine boundary: whatever breaks in an engine, its work is judged all the same, and an event says why"
     ),
