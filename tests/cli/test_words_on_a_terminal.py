@@ -77,7 +77,7 @@ def test_a_terminal_encoding_without_a_character_does_not_stop_the_program(root:
     [
         ("chekc", "donewhen: unknown command 'chekc'; did you mean check?"),
         ("zzz", "donewhen: unknown command 'zzz'; see: donewhen --help"),
-        ("serve", "donewhen: serve is not available in this version; see: donewhen --help"),
+        ("worker", "donewhen: worker is not available in this version; see: donewhen --help"),
     ],
 )
 def test_an_unknown_command_is_answered_with_suggestions(tmp_path: Path, typed: str, told: str) -> None:

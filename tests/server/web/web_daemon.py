@@ -23,7 +23,7 @@ from donewhen.errors import BadInput
 from donewhen.server.call_errors import CallRefused
 from donewhen.server.methods.method import Method, Right
 from donewhen.server.numbers import DaemonNumbers
-from donewhen.server.service import Caller, Notification, Subscription
+from donewhen.server.service import Caller, Notification, OneByOne, Subscription
 from donewhen.server.web.access import Access, open_access
 from donewhen.server.web.app import WebMount
 from donewhen.server.web.options import WebOptions, listen
@@ -92,7 +92,7 @@ class SmallService:
             self.unsubscribed.set()
 
 
-class Events:
+class Events(OneByOne):
     def __init__(self, session: str) -> None:
         self._session = session
 

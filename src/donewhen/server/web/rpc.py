@@ -1,7 +1,7 @@
 """JSON-RPC over HTTP: POST carries one message or batch, a WebSocket one message per frame, and subscriptions."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -87,9 +87,13 @@ async def serve_websocket(
             await login.ended.wait()
             tasks.cancel_scope.cancel()
 
+    async def send(messages: Sequence[str]) -> None:
+        for one in messages:
+            await websocket.send_text(one)
+
     try:
         async with anyio.create_task_group() as tasks:
-            connection = RpcConnection(service, caller, methods, websocket.send_text, tasks)
+            connection = RpcConnection(service, caller, methods, send, tasks)
             tasks.start_soon(cancel_at_logout)
             while (message := await websocket.receive())["type"] == "websocket.receive":
                 text = message.get("text")

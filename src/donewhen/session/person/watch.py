@@ -19,6 +19,10 @@ async def at_once(session: str) -> None:
     del session
 
 
+def nothing(session: str) -> None:
+    del session
+
+
 @frozen(kw_only=True)
 class SessionWatcher:
     """Receivers of what happens in a session, and the person who may be asked."""
@@ -36,5 +40,7 @@ class SessionWatcher:
     """Returns True to cancel the session. It is called at its start and after every event."""
     before_work: Callable[[str], Awaitable[None]] = at_once
     """Is awaited with the id of the session when it is stored and can be cancelled, and before it works."""
+    after_work: Callable[[str], None] = nothing
+    """Is called with the id of the session when this process works on it no longer."""
     may_be_asked: bool = False
     """True if a person may answer from elsewhere, although none is at the terminal."""
