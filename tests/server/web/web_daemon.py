@@ -10,7 +10,7 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,12 +100,17 @@ class Events(OneByOne):
     def start(self) -> Mapping[str, Any]:
         return {"id": self._session}
 
-    async def __aiter__(self) -> AsyncIterator[Notification]:
+    async def batches(self) -> AsyncGenerator[Sequence[Notification]]:
         for seq in range(1, SESSIONS.get(self._session, 0) + 1):
-            yield Notification("event", json.dumps({"seq": seq}))
+            yield [Notification("event", json.dumps({"seq": seq}))]
         while self._session == ENDLESS:
-            yield Notification("event", json.dumps({"text": "x" * 10_000}))
+            yield [Notification("event", json.dumps({"text": "x" * 10_000}))]
         await anyio.sleep_forever()
+
+    async def __aiter__(self) -> AsyncIterator[Notification]:
+        async with contextlib.aclosing(self.batches()) as batches:
+            async for batch in batches:
+                yield batch[0]
 
 
 @dataclass(frozen=True)
