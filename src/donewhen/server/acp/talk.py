@@ -48,6 +48,10 @@ class Talk:
         self.live = ""
         """The session that a process works on, as far as is known."""
 
+    @property
+    def is_idle(self) -> bool:
+        return not self._working and not self.live
+
     # -- what the editor asks for --
 
     async def prompt(self, blocks: Sequence[Any]) -> StopReason:
@@ -132,7 +136,7 @@ class Talk:
             landed, problem = result.get("landed"), str(result.get("problem") or "")
             await self.transcript.say(words(problem) or (_landed_words(landed) if landed else "The edits stay out."))
             return "end_turn"
-        return await self._follow(session, from_seq)
+        return await self._follow(session, from_seq, has_begun="outcome" not in result)
 
     async def _start(self, text: str, last: Known | None) -> StopReason:
         head = self._head()
@@ -166,11 +170,12 @@ class Talk:
 
     # -- sessions --
 
-    async def _follow(self, session: str, from_seq: int) -> StopReason:
-        """Follow a session to its end, and say how it stands."""
+    async def _follow(self, session: str, from_seq: int, has_begun: bool = True) -> StopReason:
+        """Follow a session to its end, and say how it stands. `has_begun` is False if there was nothing to do."""
         self.transcript.change(session=session, from_seq=from_seq)
         self.live = session
         self._follower = Follower(self._service, self._caller, self._editor, session, from_seq)
+        self._follower.is_expected = has_begun
         if self._cancelled:  # it came before the session had an id
             await self.cancel()
         pause = await self._follower.follow()
