@@ -211,6 +211,7 @@ async def test_with_a_daemon_the_work_survives_the_editor(daemon: subprocess.Pop
         await until(lambda: not processes(mark))
         assert await again.prompt("/resume") == "end_turn"
     assert "**verified**" in person.text
+    assert person.text.count("starts from commit") == 1
 
 
 @in_a_loop

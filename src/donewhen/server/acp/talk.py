@@ -86,11 +86,16 @@ class Talk:
     async def replay(self) -> None:
         """Show everything that was said so far, and how the last session stands."""
         self._require_idle()
-        turns = self.transcript.conversation.turns
-        await replay(self._service, self._caller, self._editor, turns)
-        if turns and turns[-1].session and not turns[-1].after:
-            known = await self._known(turns[-1].session)
-            self.live = turns[-1].session if known.get("live") else ""
+        if not self.transcript.conversation.turns:
+            return
+        *before, last = self.transcript.conversation.turns
+        is_open = last.session and not last.after
+        last = last.changed(to_seq=0) if is_open else last
+        next_seq = await replay(self._service, self._caller, self._editor, [*before, last])
+        if is_open:
+            self.transcript.change(to_seq=next_seq)
+            known = await self._known(last.session)
+            self.live = last.session if known.get("live") else ""
             await self._editor.say(ending_text(known, "no editor was there" if self.live else ""))
 
     def _require_idle(self) -> None:
