@@ -193,7 +193,7 @@ class SessionAway:
         asking = anyio.CancelScope()
         async with anyio.create_task_group() as tasks:
             while True:
-                for message in self._client.kept():
+                for message in self._client.received():
                     ended = self._has_ended(message, view)
                     kind = message["params"].get("event", {}).get("type", "")
                     if kind == "question_asked":
@@ -205,7 +205,7 @@ class SessionAway:
                         tasks.cancel_scope.cancel()
                         return
                 await anyio.wait_readable(self._client.fileno())
-                self._client.take()
+                self._client.receive()
 
     async def _answer(self, person: "TerminalPerson", prompt: str, scope: Any) -> None:
         with scope:

@@ -100,6 +100,7 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
 
         with open_access(state) as access:
             mounts = [WebMount(path="/mcp", app=McpEndpoint(core.service, tasks, state, say), public=True)]
+            core.calls.mcp_address = f"{listener.address}/mcp"
             numbers = core.service.numbers
             web = serve_web(core.service, TABLE, access, listener, say, mounts=mounts, numbers=numbers)
             async with listening(path, client, os.geteuid()), web, _signals() as stop:

@@ -54,6 +54,14 @@ HELD_OUT_VERSION = 1
 
 
 @frozen
+class AgentTools:
+    """An MCP server that is offered to an agent which works here, and the token with which the gateway asks it."""
+
+    url: str
+    token: str = field(repr=False)
+
+
+@frozen
 class Workplace:
     repo: Repo
     settings: Settings
@@ -61,6 +69,8 @@ class Workplace:
     store: Store
     trees: Trees
     launcher: Launcher
+    agent_tools: AgentTools | None = None
+    """None: an agent gets only what `external.mcp_url` names."""
     _setup_trees: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """Base commit and candidate → the tree that setup commands see."""
 

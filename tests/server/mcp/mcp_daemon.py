@@ -7,6 +7,7 @@ with running(home) as daemon:
 
 import contextlib
 import http.client
+import itertools
 import json
 import os
 import re
@@ -26,6 +27,7 @@ SECONDS = 120.0
 VERSION = "2026-07-28"
 CHANGED = Path(__file__).with_name("serve_mcp.py")
 ADDRESS = re.compile(r"http://127\.0\.0\.1:([0-9]+)/")
+NUMBERS = itertools.count(1)
 INFO = {"name": "test", "version": "1"}
 
 
@@ -55,6 +57,7 @@ class ToolFailed(Exception):
 class McpClientOfTests:
     port: int
     token: str
+    name: str = ""
 
     def ask(self, body: Any, verb: str = "POST", path: str = "/mcp", **headers: str) -> Reply:
         given = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -123,14 +126,15 @@ class McpDaemon:
         return self.state / "daemon" / "audit.jsonl"
 
     def client(self, name: str, tools: Sequence[str] = (), session: str = "") -> McpClientOfTests:
-        """Make a client with a token of its own."""
-        return McpClientOfTests(self.port, McpClients(self.state).create(name, tools, session))
+        """Make a client with a token of its own, and with limits of its own: a number is added to its name."""
+        named = f"{name}-{next(NUMBERS)}"
+        return McpClientOfTests(self.port, McpClients(self.state).create(named, tools, session), named)
 
-    def entries(self, client: str = "") -> list[dict[str, Any]]:
-        """Return the lines of the audit log: all, or the intents of a client and their outcomes."""
+    def entries(self, client: McpClientOfTests) -> list[dict[str, Any]]:
+        """Return the lines of the audit log about a client: intents and their outcomes."""
         entries: list[dict[str, Any]] = [json.loads(line) for line in self.audit.read_text().splitlines()]
-        calls = {one["call"] for one in entries if one.get("client") == client}
-        return entries if not client else [one for one in entries if one["call"] in calls]
+        calls = {one["call"] for one in entries if one.get("client") == client.name}
+        return [one for one in entries if one["call"] in calls]
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 import node_tools
 import pytest
-from mcp_daemon import McpDaemon, running
+from mcp_daemon import McpClientOfTests, McpDaemon, running
 
 NEEDS_TOOLS_OF_THE_SUITE = {
     "server-stateless": {
@@ -43,6 +43,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpDaemon]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(home))
         with running(home, "--with-token", "suite") as daemon:
+            McpClientOfTests(daemon.port, "").tools()  # loads the SDK: the suite has short timeouts
             yield daemon
 
 

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,7 +32,7 @@ def test_every_call_is_recorded_with_its_client_before_and_after_it_also_if_it_i
     client.tool("contract", repo=str(repo))
     assert client.refused("run", intent="x").kind == "not_allowed"
     assert client.refused("contract", repo="relative").kind == "bad_input"
-    entries = daemon.entries("editor")
+    entries = daemon.entries(client)
     assert [(one["kind"], one.get("tool") or one["outcome"]) for one in entries] == [
         ("intent", "contract"), ("outcome", "ok"),
         ("intent", "run"), ("outcome", "refused"),
@@ -43,12 +42,12 @@ def test_every_call_is_recorded_with_its_client_before_and_after_it_also_if_it_i
 
 
 @pytest.mark.promise("mcp.governed")
-def test_a_call_is_refused_if_it_cannot_be_recorded(daemon: McpDaemon, repo: Path) -> None:
-    client = daemon.client("editor")
-    daemon.audit.symlink_to("elsewhere")
+def test_a_call_is_refused_if_it_cannot_be_recorded(own_daemon: McpDaemon, repo: Path) -> None:
+    client = own_daemon.client("editor")
+    own_daemon.audit.symlink_to("elsewhere")
     refused = client.refused("memory_record", text="a note", repo=str(repo))
     assert refused.kind == "machinery" and "the call was not made" in str(refused)
-    daemon.audit.unlink()
+    own_daemon.audit.unlink()
     assert client.tool("memory_recall", words="note", repo=str(repo))["notes"] == []
     assert client.tool("memory_record", text="a note", repo=str(repo))["text"] == "a note"
 
@@ -57,21 +56,20 @@ def test_a_call_is_refused_if_it_cannot_be_recorded(daemon: McpDaemon, repo: Pat
 def test_without_a_known_token_nothing_is_answered(daemon: McpDaemon) -> None:
     good = daemon.client("editor")
     assert good.ask(message("tools/list", None), **LIST).status == 200
-    removed = daemon.client("gone")
-    McpClients(daemon.state).remove("gone")
-    old = daemon.client("renewed")
-    daemon.client("renewed")
+    removed, old = daemon.client("gone"), daemon.client("renewed")
+    McpClients(daemon.state).remove(removed.name)
+    McpClients(daemon.state).create(old.name)
     for token in ("", "wrong", removed.token, old.token, f"{good.token}x", good.token[:-1]):
         reply = McpClientOfTests(daemon.port, token).ask(message("tools/list", None), **LIST)
         assert (reply.status, b"tools" in reply.body) == (401, False), token
     assert good.ask(message("tools/list", None), path=f"/mcp?token={good.token}", **LIST).status == 403
-    assert daemon.audit.exists() is False
+    assert daemon.entries(good) == []
 
 
-def test_wrong_tokens_are_answered_more_slowly_after_some(daemon: McpDaemon) -> None:
-    stranger = McpClientOfTests(daemon.port, "wrong")
+def test_wrong_tokens_are_answered_more_slowly_after_some(own_daemon: McpDaemon) -> None:
+    stranger = McpClientOfTests(own_daemon.port, "wrong")
     assert {stranger.ask(message("tools/list", None), **LIST).status for _ in range(15)} == {401, 429}
-    assert daemon.client("editor").tools()
+    assert own_daemon.client("editor").tools()
 
 
 @pytest.mark.promise("mcp.governed")
@@ -150,22 +148,15 @@ def test_no_tool_decides_or_answers_for_the_person(daemon: McpDaemon, repo: Path
         ("diff", {}),
     ],
 )
-def test_arguments_that_are_not_as_described_are_refused(shared: McpClientOfTests, tool: str, given: object) -> None:
+def test_arguments_that_are_not_as_described_are_refused(asking: McpClientOfTests, tool: str, given: object) -> None:
     assert isinstance(given, dict)
-    assert shared.refused(tool, **given).kind == "bad_input"  # pyright: ignore[reportUnknownArgumentType]
+    assert asking.refused(tool, **given).kind == "bad_input"  # pyright: ignore[reportUnknownArgumentType]
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpClientOfTests]:
+def asking(shared: McpDaemon) -> McpClientOfTests:
     """One client for all rows of a table."""
-    home = tmp_path_factory.mktemp("shared")
-    before = os.environ.get("XDG_STATE_HOME", "")
-    os.environ["XDG_STATE_HOME"] = str(home)
-    try:
-        with running(home) as daemon:
-            yield daemon.client("editor")
-    finally:
-        os.environ["XDG_STATE_HOME"] = before
+    return shared.client("asking")
 
 
 @pytest.mark.promise("mcp.governed")
@@ -181,7 +172,7 @@ def test_a_flood_of_calls_is_refused_and_does_not_fill_the_log(daemon: McpDaemon
         while "too_many" not in kinds:
             kinds += threads.map(call, range(100))
     assert set(kinds) == {"bad_input", "too_many"}
-    assert len(daemon.entries("flooding")) == 2 * kinds.count("bad_input")
+    assert len(daemon.entries(client)) == 2 * kinds.count("bad_input")
     assert daemon.client("calm").tool("contract", repo=str(repo))["checks"]
 
 
@@ -209,7 +200,7 @@ def test_a_client_that_vanishes_in_a_call_leaves_an_outcome_and_its_verdict_goes
     assert client.verdict(handle=handle)["state"] == "done"
     until = time.monotonic() + 60
     while True:
-        entries = daemon.entries("editor")
+        entries = daemon.entries(client)
         intents = {one["call"] for one in entries if one["kind"] == "intent"}
         if intents == {one["call"] for one in entries if one["kind"] == "outcome"}:
             break
@@ -233,14 +224,14 @@ def test_a_call_that_a_kill_of_the_daemon_interrupted_is_unknown_after_the_next_
         body = json.dumps(message("tools/call", {"name": "contract", "arguments": {"repo": str(repo)}})).encode()
         connection.request("POST", "/mcp", body, {**headers, "Mcp-Method": "tools/call", "Mcp-Name": "contract"})
         until = time.monotonic() + 60
-        while not (daemon.audit.exists() and daemon.entries("editor")):
+        while not (daemon.audit.exists() and daemon.entries(client)):
             assert time.monotonic() < until
             time.sleep(0.05)
         daemon.process.kill()
         os.kill(prepared, signal.SIGCONT)
         connection.close()
     with running(repo.parent) as daemon:
-        assert [one.get("outcome") for one in daemon.entries("editor")] == [None, "unknown"]
+        assert [one.get("outcome") for one in daemon.entries(client)] == [None, "unknown"]
         assert problem_of(daemon.audit) == ""
 
 

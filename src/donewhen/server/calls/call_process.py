@@ -13,11 +13,14 @@ import socket
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from donewhen.errors import BadInput, DonewhenError, MachineryBroke
 from donewhen.server.call_errors import CallRefused
 from donewhen.server.methods.call_context import CallContext
+
+if TYPE_CHECKING:
+    from donewhen.session.workplace import AgentTools
 from donewhen.workspace.process.launcher import kernel
 
 SHARED_SECS = 0.05
@@ -126,7 +129,7 @@ def _result(line: _Line, request: Mapping[str, Any]) -> Any:
 
     name, params = request["method"], request["params"]
     method = RUN_LOOPS if name == RUN_LOOPS.name else TABLE[name]
-    context = _context(line, request["goes_on"])
+    context = _context(line, request["goes_on"], request["mcp"])
     function = partial(method.function, context) if method.takes_context else method.function
     if not inspect.iscoroutinefunction(method.function):
         return function(**params)
@@ -135,8 +138,11 @@ def _result(line: _Line, request: Mapping[str, Any]) -> Any:
     return anyio.run(partial(function, **params))
 
 
-def _context(line: _Line, goes_on: bool) -> CallContext:
-    """Return the receivers of a call. A session `goes_on` without the process that began it, or is cancelled."""
+def _context(line: _Line, goes_on: bool, mcp: str) -> CallContext:
+    """Return the receivers of a call. A session `goes_on` without the process that began it, or is cancelled.
+
+    `mcp` is the address of the daemon's MCP server for the agents of a session; empty if there is none.
+    """
     import anyio
 
     from donewhen.session.person.watch import SessionWatcher
@@ -157,9 +163,26 @@ def _context(line: _Line, goes_on: bool) -> CallContext:
         line.write(stopped=session)
 
     watch = SessionWatcher(
-        on_record=_ignore, say=say, before_work=before_work, after_work=after_work, may_be_asked=True
+        on_record=_ignore,
+        say=say,
+        before_work=before_work,
+        after_work=after_work,
+        agent_tools=partial(_agent_tools, mcp),
+        may_be_asked=True,
     )
     return CallContext(say=say, watch=watch)
+
+
+def _agent_tools(mcp: str, session: str) -> "AgentTools | None":
+    """Return the daemon's MCP server with a new token, which is limited to the session and valid while it works."""
+    if not mcp:
+        return None
+    from donewhen.server.mcp.clients import McpClients
+    from donewhen.session.workplace import AgentTools
+    from donewhen.workspace.state_dir import state_root
+
+    name = f"session-{session}"
+    return AgentTools(mcp, McpClients(state_root(os.environ)).create(name, session=session, while_here=True))
 
 
 def _ignore(record: object) -> None:

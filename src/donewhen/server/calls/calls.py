@@ -63,6 +63,8 @@ class CallProcesses:
         """
         self._prepared = prepared
         self.sessions_go_on = sessions_go_on
+        self.mcp_address = ""
+        """The address of MCP for the agents of sessions; empty: they get none."""
         self._places = anyio.Semaphore(places)
         self.on_change: Callable[[], None] = _ignore_change
         """Is called when a session begins or stops."""
@@ -224,6 +226,7 @@ class _Running:
                 "variables": dict(call.surroundings.variables),
                 "storage": call.storage,
                 "goes_on": self._calls.sessions_go_on and not call.lasts,
+                "mcp": self._calls.mcp_address,
             }
         )
         final: Mapping[str, Any] = {}

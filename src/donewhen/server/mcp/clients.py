@@ -12,14 +12,16 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from donewhen.errors import BadInput
 from donewhen.records import frozen
 from donewhen.server.mcp.tools import IN_SESSION, TOOLS
 from donewhen.server.methods.method import Right
 from donewhen.server.service import Caller, Surroundings
+from donewhen.storage.owner import Owner
 from donewhen.workspace.state_dir import private_directory
 
 PREFIX = "donewhen_mcp_"
@@ -50,8 +52,11 @@ class McpClients:
     def __init__(self, state: Path) -> None:
         self._directory = state / "daemon" / "mcp-clients"
 
-    def create(self, name: str, tools: Sequence[str] = (), session: str = "") -> str:
-        """Create a client, or give it a new token. Return the token."""
+    def create(self, name: str, tools: Sequence[str] = (), session: str = "", while_here: bool = False) -> str:
+        """Create a client, or give it a new token. Return the token.
+
+        With `while_here`, the token is valid as long as this process lives.
+        """
         if not NAME.fullmatch(name):
             raise BadInput(f"{name!r} is no name of a client: use at most 64 letters, digits, '_', '.' or '-'")
         known = IN_SESSION if session else frozenset(TOOLS)
@@ -60,6 +65,7 @@ class McpClients:
                 raise BadInput(f"there is no tool {tool!r}; there are: {', '.join(sorted(known))}")
         token = PREFIX + secrets.token_urlsafe(32)
         entry = {"name": name, "hash": _hash(token), "tools": sorted(tools or known), "session": session}
+        entry["owner"] = Owner.here().text() if while_here else ""
         path = private_directory(self._directory) / f"{name}.json"
         new = path.with_suffix(".new")
         write_private(new, json.dumps(entry) + "\n")
@@ -75,6 +81,13 @@ class McpClients:
         except FileNotFoundError:
             return False
         return True
+
+    def remove_ended(self) -> None:
+        """Forget the clients whose tokens were valid while a process lived that is dead now."""
+        for path in self._directory.glob("*.json"):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                if not _is_valid(json.loads(path.read_text())):
+                    path.unlink()
 
     def by_header(self, authorization: str | None) -> McpClient | None:
         """Return the client whose token is in an `Authorization` header."""
@@ -95,9 +108,18 @@ class McpClients:
         for path in sorted(self._directory.glob("*.json")):
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 entry = json.loads(path.read_text())
+                if not _is_valid(entry):
+                    continue
                 tools = frozenset(map(str, entry["tools"])) & frozenset(TOOLS)
                 session = str(entry["session"])
                 yield str(entry["hash"]), McpClient(name=str(entry["name"]), tools=tools, session=session)
+
+
+def _is_valid(entry: Mapping[str, Any]) -> bool:
+    if not entry.get("owner"):
+        return True
+    owner = Owner.read(str(entry["owner"]))
+    return owner is not None and owner.is_alive()
 
 
 def write_private(path: Path, text: str) -> None:

@@ -39,6 +39,7 @@ class McpEndpoint:
             say(f"note: {len(unfinished)} calls of MCP clients were interrupted; the audit log says which")
         self._tools = GovernedTools(service, tasks, audit)
         self._clients = McpClients(state)
+        self._clients.remove_ended()
         self._tasks = tasks
         self._failures = Rate(FAILURES_PER_SECOND, FAILURES_BURST)
         self._opening = anyio.Lock()

@@ -45,6 +45,7 @@ def launch_spec(
     if reason := _governance_problem(found, workplace):
         return AgentUnavailable("governance", reason)
     upstream = _upstream(provider, found, settings, environment) if provider is not None else None
+    mcp_url, tools = settings.text("external", "mcp_url"), workplace.agent_tools
     return AgentLaunchSpec(
         profile=profile,
         kind=cast("Literal['acp', 'cli']", found.way),
@@ -54,7 +55,8 @@ def launch_spec(
         provider=provider.name if provider is not None else "",
         model=use.name if use.has_server else "",
         rules=_rules(profile, settings, signed_in=upstream is None),
-        mcp_url=settings.text("external", "mcp_url"),
+        mcp_url=mcp_url or (tools.url if tools else ""),
+        mcp_token=tools.token if tools and not mcp_url else "",
         project_settings=bool(settings.agents().get(found.name, {}).get("project_settings")),
     )
 

@@ -126,7 +126,7 @@ async def crew(workplace: Workplace, start_record: StartRecord, state: SessionSt
     from donewhen.model.interface import close_model
 
     if start_record.reads_only:
-        workplace = replace(workplace, settings=without_network(workplace.settings))
+        workplace = replace(workplace, settings=without_network(workplace.settings), agent_tools=None)
     chosen = _model_if_any(start_record.settings, archive, state.model, start_record.session)
     steps = await _steps(
         workplace, _spec(workplace.settings, "engine", "use"), start_record.intent, chosen, state.agent
@@ -169,6 +169,7 @@ async def _checker(
     """Return the second agent of a loop round, and the models that were opened for it."""
     if loop is None:
         return None, ()
+    workplace = replace(workplace, agent_tools=None)  # a checker needs no tools but its own
     spec, settings = EngineSpec.parse(loop.checker_engine, "engine"), workplace.settings
     if spec.kind is EngineKind.EXTERNAL:
         if loop.checker_model:

@@ -280,7 +280,9 @@ async def _run(
         workplace,
         start_record,
         log,
-        lambda: crew.crew(workplace, start_record, log.state, archive),
+        lambda: crew.crew(
+            replace(workplace, agent_tools=watch.agent_tools(start_record.session)), start_record, log.state, archive
+        ),
         watch,
         loop_round(start_record, log.state),
     )

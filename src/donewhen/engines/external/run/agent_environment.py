@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -64,6 +65,8 @@ class AgentLaunchSpec:
     rules: Rules
     """Hosts that the proxy lets it reach."""
     mcp_url: str = ""
+    mcp_token: str = field(default="", repr=False)
+    """The gateway sends it; the agent never sees it. Empty: none is sent."""
     project_settings: bool = False
 
     @property
@@ -290,7 +293,9 @@ def _inner_ports(spec: AgentLaunchSpec, callbacks: AgentCallbacks) -> tuple[Inne
 
         ports.append(InnerPort(GATEWAY_PORT, gateway))
     if spec.mcp_url:
-        mcp = Upstream(base=_origin(spec.mcp_url), header="authorization", key="", wire=mcp_wire(spec.mcp_url))
+        mcp = Upstream(
+            base=_origin(spec.mcp_url), header="authorization", key=spec.mcp_token, wire=mcp_wire(spec.mcp_url)
+        )
 
         async def mcp_gateway(listener: "socket") -> None:
             await serve_gateway(listener, mcp, callbacks.on_mcp_request)
