@@ -33,6 +33,9 @@ BROAD_EXCEPTS = {
         "whatever an engine raises is raised again, outside the group that watches its silence"
     ),
     "src/donewhen/loops/run_scheduler.py::_RunningScheduler._round": "it is a failed round, and the other loops go on",
+    "src/donewhen/server/mcp/verify_jobs.py::VerifyJobs._work": (
+        "the boundary to work for which no caller waits: what breaks in it is its result, and the server goes on"
+    ),
     "src/donewhen/session/loop/round.py::_attempt": (
         "the engine boundary: whatever breaks in an engine, its work is judged all the same, and an event says why"
     ),
