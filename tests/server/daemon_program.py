@@ -242,11 +242,11 @@ class Daemon:
         assert self._reaper.stdin is not None
         self._reaper.stdin.write(b"left\n")
         self._reaper.stdin.flush()
-        answer = self._answer()
-        while not isinstance(answer, list):
+        answer: Any = self._answer()
+        while "left" not in answer:
             self.code = int(answer["ended"])
             answer = self._answer()
-        return [(int(pid), str(command)) for pid, command in answer]  # pyright: ignore[reportUnknownVariableType] - JSON
+        return [(int(pid), str(command)) for pid, command in answer["left"]]
 
     def nothing_left(self) -> None:
         """Fail unless every process that it has started ends."""

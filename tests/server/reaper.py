@@ -2,9 +2,9 @@
 
     python reaper.py COMMAND...
 
-Standard input takes a line for each question, and standard output has one line of JSON for each answer:
-`{"pid": …}` at the start, `{"ended": CODE}` when the program has ended, and the living processes for each line `left`.
-The end of the input ends everything. Only the standard library is used, so that it starts quickly.
+Standard input takes a line for each question, and standard output has one line of JSON for each answer: `{"pid": …}` at
+the start, `{"ended": CODE}` when the program has ended, and `{"left": […]}` with the living processes. The end of the
+input ends everything. Only the standard library is used, so that it starts quickly.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ def main() -> None:
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
-    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     program = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=sys.stderr)
     tell({"pid": program.pid})
     with selectors.DefaultSelector() as selector:
@@ -36,7 +36,7 @@ def main() -> None:
                 if key.fd == woken:
                     reap(program.pid)
                 elif data:
-                    tell([*described(os.getpid())])
+                    tell({"left": described(os.getpid())})
                 else:
                     kill_all()
                     os._exit(0)

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from donewhen.server.client import socket_path
 from donewhen.server.methods.method import Right
 from donewhen.server.rpc.connection import RpcConnection
 from donewhen.server.rpc.unix_socket import lines, listening
-from donewhen.server.service import Caller, Notification, Subscription, Surroundings
+from donewhen.server.service import Caller, Notification, OneByOne, Subscription, Surroundings
 from server.in_a_loop import in_a_loop
 
 ALL = frozenset(Right)
@@ -59,7 +59,7 @@ class Answering:
         yield Counting(int(params.get("from_seq", 1)))
 
 
-class Counting:
+class Counting(OneByOne):
     def __init__(self, first: int) -> None:
         self._first = first
 
@@ -88,8 +88,8 @@ async def daemon(state: Path, service: Answering) -> AsyncGenerator[Callable[[],
     async def serve(stream: SocketStream) -> None:
         connections.append(stream.extra(SocketAttribute.raw_socket))
 
-        async def send(text: str) -> None:
-            await stream.send(text.encode() + b"\n")
+        async def send(messages: Sequence[str]) -> None:
+            await stream.send("\n".join((*messages, "")).encode())
 
         try:
             async with anyio.create_task_group() as tasks:

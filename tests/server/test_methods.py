@@ -207,7 +207,9 @@ def test_nothing_was_decided_where_nothing_was_ever_asked(repo: Path) -> None:
 def test_an_unknown_or_odd_id_is_refused_with_the_same_words(repo: Path, id: str) -> None:
     started(repo, RIGHT)
     for name, method in TABLE.items():
-        params: dict[str, Any] = {one: "x" for one in ("text",) if name in ("session.answer", "contract.revise")}
+        params: dict[str, Any] = {
+            one: "x" for one in ("text",) if name in ("session.answer", "session.report", "contract.revise")
+        }
         if name.startswith("session.") and name not in ("session.start", "session.list"):
             refused = refusal(name, id=id, **params)
             assert str(refused) == f"there is no session {id!r}", method

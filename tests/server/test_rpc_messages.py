@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -182,7 +182,9 @@ FIELDS = st.fixed_dictionaries(
 def test_any_message_is_answered_by_the_rules(message: object) -> None:
     answered = answer(message)
 
-    answers: list[Any] = answered if isinstance(answered, list) else [] if answered is None else [answered]
+    answers: list[Any] = [] if answered is None else [answered]
+    if isinstance(answered, list):
+        answers = cast("list[Any]", answered)
     for one in answers:
         assert one["jsonrpc"] == "2.0"
         assert ("result" in one) != ("error" in one)

@@ -1,4 +1,4 @@
-"""The unix socket of the daemon by itself: what it prints when a client is cut off, and what it refuses to listen on."""
+"""The unix socket of the daemon by itself: what it prints when a client is cut off while data come."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ async def printed_at_a_cut(path: Path, read: Read) -> list[str]:
     """Cancel a reader in the turn of the event loop in which its data come. Return what asyncio would print."""
     printed: list[str] = []
     loop, reading, ended = asyncio.get_running_loop(), anyio.Event(), anyio.Event()
-    loop.set_exception_handler(lambda loop, context: printed.append(str(context["message"])))
+    loop.set_exception_handler(lambda _, context: printed.append(str(context["message"])))
     scope = anyio.CancelScope()
 
     async def serve(stream: SocketStream) -> None:

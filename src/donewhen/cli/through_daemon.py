@@ -25,13 +25,22 @@ OWN_FIELDS = ("seq", "at", "session", "type")
 ELSEWHERE = "other_storage"
 """The kind of error of a daemon that keeps its sessions in another database than the repository says."""
 
-UNREADABLE = "parse_error"
-"""The kind of error for parameters that are no valid text. Alone, the verb says which of them it is."""
+CLOSED = "closed"
+"""The kind of error when the daemon has closed the connection."""
+
+UNREADABLE = ("parse_error", "invalid_params")
+"""The kinds of error for parameters that cannot be right. Alone, the verb says which option it is."""
+DECISIONS = ("gate_decided", "question_answered")
+"""The events of what a person decides. The verb that decided does not show them."""
 
 
 def daemon() -> DaemonClient | None:
     """Return a client of the daemon that runs; None if a verb has to work alone."""
-    if _may_keep_sessions_elsewhere(Path.cwd()):
+    try:
+        here = Path.cwd()
+    except OSError:  # it was removed
+        return None
+    if _may_keep_sessions_elsewhere(here):
         return None
     client = connect(state_root(os.environ))
     if client is None:
@@ -78,6 +87,31 @@ def record_of(event: dict[str, Any]) -> Record:
     return Record(event["session"], 0, event["at"], event["type"], body, event["seq"])
 
 
+def left_alone(session: str, error: CallFailed) -> CallFailed:
+    """Return the error of a verb whose daemon has ended while it showed a session; another error as it is."""
+    if error.kind != CLOSED:
+        return error
+    from donewhen.server.methods.sessions import session_get  # loaded on use, as it is rare
+
+    known = session_get(session)
+    if known["live"]:
+        follow = f"session {session} goes on without it; follow it with: donewhen watch {session}"
+    elif known["state"] == "finished":
+        follow = f"session {session} has ended: donewhen show {session}"
+    else:
+        follow = f"session {session} goes on when it starts again, or with: donewhen resume {session}"
+    return CallFailed(CLOSED, f"the daemon has ended; {follow}", error.exit_code)
+
+
+def cancel_elsewhere(session: str) -> None:
+    """Cancel a session over another connection: this one is read."""
+    other = connect(state_root(os.environ))
+    if other is None:
+        raise CallFailed(CLOSED, "the daemon has ended", 4)
+    with contextlib.closing(other):
+        other.call("session.cancel", id=session)
+
+
 class SessionAway:
     """A session that the daemon works on, shown here."""
 
@@ -96,19 +130,25 @@ class SessionAway:
     def follow(self, view: "SessionView") -> dict[str, Any]:
         """Show events until no process works on the session. Return its last status. Ctrl-C cancels the session."""
         self._client.hear = view.say
-        self._client.call("session.subscribe", id=self.id, from_seq=self._next + 1)
         try:
-            if view.person is None:
-                for message in self._client.notifications():
-                    if self._has_ended(message, view):
-                        break
-            else:
-                import anyio  # loaded on use: only a person who is asked needs it
-
-                anyio.run(self._follow_with_person, view, view.person)
-        except KeyboardInterrupt:
-            self._cancel(view)
+            self._client.call("session.subscribe", id=self.id, from_seq=self._next + 1)
+            try:
+                self._follow(view)
+            except KeyboardInterrupt:
+                self._cancel(view)
+        except CallFailed as error:
+            raise left_alone(self.id, error) from error
         return self._status
+
+    def _follow(self, view: "SessionView") -> None:
+        if view.person is None:
+            for message in self._client.notifications():
+                if self._has_ended(message, view):
+                    return
+        else:
+            import anyio  # loaded on use: only a person who is asked needs it
+
+            anyio.run(self._follow_with_person, view, view.person)
 
     def _has_ended(self, message: dict[str, Any], view: "SessionView") -> bool:
         """Show one message. Return True if no process works on the session any more."""
@@ -140,11 +180,7 @@ class SessionAway:
 
     def _cancel(self, view: "SessionView") -> None:
         """Cancel the session and show its end."""
-        other = connect(state_root(os.environ))
-        if other is None:
-            raise CallFailed("closed", f"the daemon has ended; session {self.id} goes on at its next start", 4)
-        with contextlib.closing(other):
-            other.call("session.cancel", id=self.id)
+        cancel_elsewhere(self.id)
         for message in self._client.notifications():
             if self._has_ended(message, view):
                 break
@@ -157,7 +193,7 @@ class SessionAway:
         asking = anyio.CancelScope()
         async with anyio.create_task_group() as tasks:
             while True:
-                for message in self._client.kept():
+                for message in self._client.received():
                     ended = self._has_ended(message, view)
                     kind = message["params"].get("event", {}).get("type", "")
                     if kind == "question_asked":
@@ -169,7 +205,7 @@ class SessionAway:
                         tasks.cancel_scope.cancel()
                         return
                 await anyio.wait_readable(self._client.fileno())
-                self._client.take()
+                self._client.receive()
 
     async def _answer(self, person: "TerminalPerson", prompt: str, scope: Any) -> None:
         with scope:
@@ -196,7 +232,7 @@ class SessionAway:
     def _send(self, method: str, **params: Any) -> None:
         other = daemon()
         if other is None:
-            raise CallFailed("closed", "the daemon has ended", 4)
+            raise CallFailed(CLOSED, "the daemon has ended", 4)
         with contextlib.closing(other):
             other.call(method, id=self.id, **params)
 
@@ -229,22 +265,29 @@ def decide(method: str, session: str, as_json: bool, **params: str) -> int | Non
         return None
     from donewhen.server.methods.sessions import records_of
 
-    before = [*records_of(session)]
+    seen = sum(1 for _ in records_of(session))
     decided = client.call(method, id=session, **params)
     if decided["live"]:
         return 0
+    before = list[Record]()
+    for record in records_of(session):
+        before.append(record)
+        if len(before) > seen and record.kind in DECISIONS:
+            break
     return show_to_end(SessionAway(client, decided["id"], before), as_json)
 
 
-def begin(client: DaemonClient, method: str, params: dict[str, Any]) -> str | None:
-    """Begin a session in the daemon and return its id; None if the daemon cannot, so that it is done alone."""
+def begin(client: DaemonClient, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    """Begin a call and return its session as `id`, or its result if it began none.
+
+    None if the daemon cannot, so that it is done alone.
+    """
     client.hear = say
     try:
-        begun = client.call(method, **params)
+        return client.call(method, **params)
     except CallFailed as error:
-        if error.kind in (ELSEWHERE, UNREADABLE):
+        if error.kind in (ELSEWHERE, *UNREADABLE):
             return None
         if error.exit_code == BadInput.exit_code:
             raise BadInput(str(error)) from None
         raise
-    return str(begun["id"])

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -17,7 +18,6 @@ from donewhen.loops.spec_files import StatedLoop
 from donewhen.loops.triggers import Watch
 from donewhen.session.log.open_archive import Say, archive_of, local_settings
 from donewhen.session.log.start_record import new_id
-from donewhen.session.log.writer import ignore_record
 from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.settings.trust import TrustBook
 from donewhen.storage.owner import Owned
@@ -26,13 +26,13 @@ OWNED_SECS = 1.0
 """Seconds between two looks at a session that another process works on."""
 
 
-async def run_scheduler(top: Path, trust: TrustBook, say: Say, show: Say, places: int) -> bool:
+async def run_scheduler(top: Path, trust: TrustBook, watch: SessionWatcher, show: Say, places: int) -> bool:
     """Run the loops of a repository, at most `places` at a time, until a signal stops it. Return True if Ctrl-C did.
 
-    `show` gets the lines of reports that are to be printed.
+    `watch` is about the sessions of the rounds. `show` gets the lines of reports that are to be printed.
     """
-    settings = local_settings()
-    watch = SessionWatcher(on_record=ignore_record, say=say, handles_signals=False)
+    settings, say = local_settings(), watch.say
+    watch = replace(watch, handles_signals=False, may_be_asked=False)
 
     async def run(loop: StatedLoop, claim: Claim) -> RoundEnd:
         try:

@@ -11,7 +11,7 @@ cancelled here ends in the daemon as well, because its connection is closed.
 
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from anyio.abc import SocketStream
 
 from donewhen.server.call_errors import CallFailed, CallRefused
 from donewhen.server.client import CONNECT_SECS, result_of
-from donewhen.server.service import Caller, Notification, Subscription, Surroundings
+from donewhen.server.service import Caller, Notification, OneByOne, Subscription, Surroundings
 from donewhen.session.person.control_socket import short_address
 
 _PIECE = 1 << 16
@@ -128,15 +128,11 @@ class _Line:
         return json.loads(text)
 
 
-class _RemoteSubscription:
+class _RemoteSubscription(OneByOne):
     def __init__(self, line: _Line, start: dict[str, Any]) -> None:
         self._line = line
         self._name = start.pop("subscription", "")
         self.start: Mapping[str, Any] = start
-
-    async def batches(self) -> AsyncGenerator[Sequence[Notification]]:
-        async for one in self:
-            yield [one]
 
     async def __aiter__(self) -> AsyncIterator[Notification]:
         while True:

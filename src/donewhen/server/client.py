@@ -85,16 +85,24 @@ class DaemonClient:
                 yield self._notifications.pop(0)
             self._keep(self._read())
 
-    def kept(self) -> Iterator[dict[str, Any]]:
-        """Yield the notifications that are here already, after `take` has taken what was readable."""
-        while self._notifications:
+    def received(self) -> Iterator[dict[str, Any]]:
+        """Yield the notifications that have been received completely, and wait for no other."""
+        while True:
+            while b"\n" in self._held:
+                self._keep(self._read())
+            if not self._notifications:
+                return
             yield self._notifications.pop(0)
 
-    def take(self) -> None:
-        """Read what is readable now. Raise CallFailed if the daemon has closed the connection."""
-        self._receive()
-        while b"\n" in self._held:
-            self._keep(self._read())
+    def receive(self) -> None:
+        """Receive what is readable now. Raise CallFailed if the daemon has closed the connection."""
+        try:
+            data = self._line.recv(1 << 16)
+        except OSError as error:
+            raise _closed() from error
+        if not data:
+            raise _closed()
+        self._held += data
 
     def _keep(self, message: dict[str, Any]) -> None:
         if message.get("method") == "connection.note":
@@ -106,19 +114,10 @@ class DaemonClient:
         start = 0
         while (end := self._held.find(b"\n", start)) < 0:
             start = len(self._held)
-            self._receive()
+            self.receive()
         line = bytes(self._held[:end])
         del self._held[: end + 1]
         return json.loads(line)
-
-    def _receive(self) -> None:
-        try:
-            data = self._line.recv(1 << 16)
-        except OSError as error:
-            raise _closed() from error
-        if not data:
-            raise _closed()
-        self._held += data
 
 
 def _ignore(line: str) -> None:

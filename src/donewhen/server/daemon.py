@@ -72,8 +72,9 @@ def _only_daemon(state: Path) -> Generator[None]:
     lock = os.open(socket_path(state).with_name("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            # A lock of this process alone: forked processes, which outlive a daemon that is killed, do not hold it.
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
             pid = os.pread(lock, 20, 0).decode("ascii", "replace").strip()
             raise BadInput(f"a daemon is running already: process {pid or '?'}") from None
         os.truncate(lock, 0)

@@ -17,7 +17,7 @@ import anyio.to_thread
 
 from donewhen.records import frozen
 from donewhen.server.call_errors import CallFailed, CallRefused
-from donewhen.server.calls.calls import Call, CallProcesses
+from donewhen.server.calls.calls import Call, CallProcesses, ignore_fact
 from donewhen.server.feed.feed import Feed
 from donewhen.server.feed.needs_you import NOTHING
 from donewhen.server.feed.subscriptions import BoardSubscription, SessionSubscription, positions_of
@@ -76,7 +76,7 @@ class DaemonService:
         self._require_session(caller, given.get("id"))
         say, call = caller.hear or self._say, self._call(method, given, caller.surroundings)
         if found.begins:
-            return await self._calls.begin(call, say)
+            return await self._calls.begin(call, say, caller.told or ignore_fact)
         if method in CONTINUES:
             return await self._decide(found, call, say)
         result = await self._result(found, call, say)

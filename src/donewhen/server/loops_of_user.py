@@ -25,7 +25,7 @@ async def run_loops_of_user(calls: CallProcesses, trust: TrustBook, storage: str
 
     async def run(repo: Path) -> None:
         surroundings = Surroundings(str(repo), dict(os.environ))
-        call = Call(RUN_LOOPS.name, {"repo": str(repo), "places": PLACES}, surroundings, storage)
+        call = Call(RUN_LOOPS.name, {"repo": str(repo), "places": PLACES}, surroundings, storage, lasts=True)
         try:
             await calls.call(call, say)
         except DonewhenError as error:

@@ -3,6 +3,7 @@
 Sockets, the web, MCP, ACP and the Python API use a `Service` and nothing else of the daemon.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
@@ -32,6 +33,9 @@ class Caller:
     """None: the daemon's own."""
     hear: Callable[[str], None] | None = None
     """Receives lines for a person about the calls; None: they go to the daemon's log."""
+    told: Callable[[Mapping[str, Any]], None] | None = None
+    """Receives what becomes of a call after its session has begun: `began` with the id of a further session, and at
+    the end `result`, or `error` with `exit_code`."""
 
 
 @frozen
@@ -55,6 +59,17 @@ class Subscription(Protocol):
     def batches(self) -> AsyncGenerator[Sequence[Notification]]:
         """Iterate like the subscription itself, where what is there already comes at once."""
         ...
+
+
+class OneByOne(ABC):
+    """A subscription whose notifications come one at a time."""
+
+    @abstractmethod
+    def __aiter__(self) -> AsyncIterator[Notification]: ...
+
+    async def batches(self) -> AsyncGenerator[Sequence[Notification]]:
+        async for one in self:
+            yield [one]
 
 
 class Service(Protocol):

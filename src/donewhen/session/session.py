@@ -145,6 +145,7 @@ class Session:
         self._loop_round = loop_round
         self._say = watcher.say
         self._before_work = watcher.before_work
+        self._after_work = watcher.after_work
         self._scope = anyio.CancelScope()
         self._ending = self._make_ending()
         self._memory = open_memory(workplace, start_record, log)
@@ -168,11 +169,12 @@ class Session:
                 await anyio.lowlevel.checkpoint()  # a session that was cancelled before its start does nothing
                 await self._wait_for_place()
                 ended = await self._run_catching_errors()
+            if ended is None:
+                ended = await self._ending.finish(Outcome.CANCELLED, STOPPED)
+            return ended
         finally:
             self._memory.close()
-        if ended is None:
-            ended = await self._ending.finish(Outcome.CANCELLED, STOPPED)
-        return ended
+            self._after_work(self._start_record.session)
 
     async def _wait_for_place(self) -> None:
         """Wait until the caller lets the session work. The time does not count as work."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import signal
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -18,7 +19,7 @@ from acp.stdio import spawn_agent_process
 from program import PROGRAM
 
 Update = dict[str, Any]
-FORMS = {"elicitation": {"form": {}}}
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
 
 
 class Person:
@@ -153,6 +154,11 @@ async def editor(
         else:
             made = await connection.new_session(cwd=str(directory), mcp_servers=[])
             yield Editor(connection, process, made.session_id)
+
+
+def new_mark() -> str:
+    """Return seconds of sleep by which one test finds its own commands."""
+    return f"{secrets.randbelow(10**6) + 10**6}.25"
 
 
 def processes(mark: str) -> list[int]:

@@ -11,7 +11,7 @@ from acp.exceptions import RequestError
 from repositories import commit, git
 from repositories import write as write_files
 from runs.scenes import EXPECTED, FILES, RIGHT, WRONG, call, run_verb, say, scene, script, shell, write
-from server.acp.editors import FORMS, Editor, Person, editor, processes, until
+from server.acp.editors import FORMS, Editor, Person, editor, new_mark, processes, until
 from server.in_a_loop import in_a_loop
 
 CHEAT = [write("expected.txt", "wrong\n"), say("the expectation was wrong")]
@@ -132,8 +132,8 @@ async def test_nothing_but_the_choice_to_approve_approves(protected: Path, reply
 @in_a_loop
 async def test_a_gate_that_is_decided_in_a_terminal_needs_no_answer_in_the_editor(protected: Path) -> None:
     person = Person("never")
+    stopped: list[str] = []
     async with editor(person, protected, *scripted(protected, CHEAT)) as at, anyio.create_task_group() as tasks:
-        stopped: list[str] = []
 
         async def prompt() -> None:
             stopped.append(await at.prompt("say right"))
@@ -218,7 +218,7 @@ async def cancelled_at_work(at: Editor, person: Person, mark: str) -> str:
 
 @in_a_loop
 async def test_cancel_stops_everything_and_the_work_can_go_on(repo: Path) -> None:
-    mark = "98761.25"
+    mark = new_mark()
     steps = [shell(f"test -e /tmp/none || sleep {mark}"), *RIGHT]
     person = Person()
     async with editor(person, repo, *scripted(repo, steps)) as at:
@@ -233,8 +233,8 @@ async def test_cancel_stops_everything_and_the_work_can_go_on(repo: Path) -> Non
 @in_a_loop
 async def test_cancel_at_a_permission_request_ends_the_prompt(protected: Path) -> None:
     person = Person("never")
+    stopped: list[str] = []
     async with editor(person, protected, *scripted(protected, CHEAT)) as at, anyio.create_task_group() as tasks:
-        stopped: list[str] = []
 
         async def prompt() -> None:
             stopped.append(await at.prompt("say right"))
@@ -250,9 +250,10 @@ async def test_cancel_at_a_permission_request_ends_the_prompt(protected: Path) -
 @in_a_loop
 async def test_cancel_right_after_the_prompt_is_not_lost(repo: Path) -> None:
     person = Person()
-    steps = [shell("sleep 98762.5"), *RIGHT]
+    mark = new_mark()
+    steps = [shell(f"sleep {mark}"), *RIGHT]
+    stopped: list[str] = []
     async with editor(person, repo, *scripted(repo, steps)) as at, anyio.create_task_group() as tasks:
-        stopped: list[str] = []
 
         async def prompt() -> None:
             stopped.append(await at.prompt("say right"))
@@ -262,12 +263,12 @@ async def test_cancel_right_after_the_prompt_is_not_lost(repo: Path) -> None:
         await at.cancel()
         await until(lambda: stopped)
     assert stopped == ["cancelled"]
-    assert processes("98762.5") == []
+    assert processes(mark) == []
 
 
 @in_a_loop
 async def test_a_second_prompt_at_the_same_time_is_refused(repo: Path) -> None:
-    mark = "98763.5"
+    mark = new_mark()
     person = Person()
     async with editor(person, repo, *scripted(repo, [shell(f"sleep {mark}"), *RIGHT])) as at:
         async with anyio.create_task_group() as tasks:

@@ -144,7 +144,7 @@ def test_a_mounted_application_gets_its_caller_its_path_and_its_body(tmp_path: P
         assert daemon.ask("GET", "/mcp/below", token=daemon.token).body == b"/mcp/below the token 0"
         assert daemon.ask("POST", "/mcp", b"12345").status == 401
         assert daemon.ask("GET", "/board.js").body == b"/board.js nobody 0"
-        assert daemon.ask("POST", "/board.js", b"1").status == 401  # strangers only read
+        assert daemon.ask("POST", "/board.js", b"1").body == b"/board.js nobody 1"
         assert daemon.ask("GET", "/mcpx").body == b"/mcpx nobody 0"
         assert daemon.ask("POST", "/rpc", START, token=daemon.token).status == 200
         assert daemon.ask("POST", "/rpc", START).status == 401
@@ -157,6 +157,12 @@ def test_the_rules_and_limits_hold_for_mounted_applications(tmp_path: Path) -> N
         lines = (f"Authorization: Bearer {daemon.token}", "Content-Type: application/json")
         too_long = daemon.head("POST /mcp HTTP/1.1", *lines, f"Content-Length: {LONGEST + 1}")
         assert status_of(daemon.send_raw(too_long)) == 413
+        chunked = (lines[1], "Transfer-Encoding: chunked")
+        chunk = b"%x\r\n%s\r\n" % (LONGEST + 1, b" " * (LONGEST + 1))
+        for path, more in (("/mcp", lines[0]), ("/board.js", "X-Token: none")):
+            with daemon.connected() as line:
+                line.sendall(daemon.head(f"POST {path} HTTP/1.1", *chunked, more) + chunk)
+                assert status_of(line.recv(1 << 16)) == 413
 
 
 async def broken(scope: Scope, receive: Receive, send: Send) -> None:

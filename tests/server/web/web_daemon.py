@@ -10,7 +10,7 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from donewhen.errors import BadInput
 from donewhen.server.call_errors import CallRefused
 from donewhen.server.methods.method import Method, Right
 from donewhen.server.numbers import DaemonNumbers
-from donewhen.server.service import Caller, Notification, Subscription
+from donewhen.server.service import Caller, Notification, OneByOne, Subscription
 from donewhen.server.web.access import Access, open_access
 from donewhen.server.web.app import WebMount
 from donewhen.server.web.options import WebOptions, listen
@@ -92,7 +92,7 @@ class SmallService:
             self.unsubscribed.set()
 
 
-class Events:
+class Events(OneByOne):
     def __init__(self, session: str) -> None:
         self._session = session
 
@@ -100,12 +100,17 @@ class Events:
     def start(self) -> Mapping[str, Any]:
         return {"id": self._session}
 
-    async def __aiter__(self) -> AsyncIterator[Notification]:
+    async def batches(self) -> AsyncGenerator[Sequence[Notification]]:
         for seq in range(1, SESSIONS.get(self._session, 0) + 1):
-            yield Notification("event", json.dumps({"seq": seq}))
+            yield [Notification("event", json.dumps({"seq": seq}))]
         while self._session == ENDLESS:
-            yield Notification("event", json.dumps({"text": "x" * 10_000}))
+            yield [Notification("event", json.dumps({"text": "x" * 10_000}))]
         await anyio.sleep_forever()
+
+    async def __aiter__(self) -> AsyncIterator[Notification]:
+        async with contextlib.aclosing(self.batches()) as batches:
+            async for batch in batches:
+                yield batch[0]
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,14 @@
 
 import datetime
 import json
+import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import click
 
+from donewhen.cli import through_daemon
 from donewhen.cli.group import one_line, say
 from donewhen.cli.views.loop_tables import limit_words, terminal_width, until, wrapped
 from donewhen.server.methods.call_context import CallContext
@@ -19,7 +22,7 @@ EMPTY = "nothing waits for you"
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def command(as_json: bool) -> int:
     """Everything that waits for a person, over all sessions and loops; what waits longest first."""
-    items = inbox_list(CallContext(say=say))
+    items = through_daemon.call("inbox.list", partial(inbox_list, CallContext(say=say)), repo=os.getcwd())
     if as_json:
         for item in items:
             click.echo(json.dumps(item))

@@ -2,12 +2,14 @@
 
 import datetime
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from donewhen.cli import through_daemon
 from donewhen.cli.group import one_line, say
 from donewhen.cli.verbs import loop_add
 from donewhen.cli.views.event_fields import count_text
@@ -29,7 +31,8 @@ from donewhen.server.methods import loops as methods
 from donewhen.server.methods.call_context import CallContext
 
 if TYPE_CHECKING:
-    from donewhen.server.methods.loop_results import RoundSummary
+    from donewhen.cli.loop_run_away import LoopRunAway
+    from donewhen.server.methods.loop_results import OccurrenceEntry, RoundSummary
 
 CONTEXT = CallContext(say=say)
 EMPTY = "this repository has no loops; a ready-made one: donewhen loop add; your own: [[loop]] in donewhen.toml"
@@ -71,7 +74,7 @@ command.add_command(loop_add.command)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per loop and line.")
 def list_loops(as_json: bool) -> int:
     """List the loops of this repository: level, next run, last outcomes, use of today, schedule and action."""
-    found = methods.loop_list(CONTEXT)
+    found = through_daemon.call("loop.list", partial(methods.loop_list, CONTEXT))
     if as_json:
         for row in found["loops"]:
             click.echo(json.dumps(row))
@@ -100,7 +103,7 @@ def _print_list(rows: Sequence[Mapping[str, Any]], has_others: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(name: str, as_json: bool) -> int:
     """Show one loop: every key, the next occurrences, and what a person must accept before it runs."""
-    known = methods.loop_show(CONTEXT, name)
+    known = _called("loop.show", methods.loop_show, name)
     if as_json:
         click.echo(json.dumps(known))
         return 0
@@ -123,15 +126,28 @@ def run(name: str, dry_run: bool, unless_paused: bool, as_json: bool) -> int:
     """
     import anyio
 
-    from donewhen.cli.views.session_audience import session_watcher
+    from donewhen.cli.views.session_audience import session_view, session_watcher
 
     if unless_paused and methods.is_held(CONTEXT, name):
         return 0
     if unless_paused and not as_json:
         return _run_for_cron(name, dry_run)
+    away = _begun(name, dry_run)
+    if away is not None:
+        with session_view(as_json, may_ask=False) as view:
+            return show_round(away.follow(view), as_json)
     with session_watcher(as_json, may_ask=False) as watch:
         result = anyio.run(methods.loop_run, CallContext(watch=watch), name, dry_run)
     return show_round(result, as_json)
+
+
+def _begun(name: str, dry_run: bool) -> "LoopRunAway | None":
+    """Begin a round in the daemon; None if none runs."""
+    from donewhen.cli.loop_run_away import LoopRunAway
+
+    client = through_daemon.daemon()
+    begun = client and through_daemon.begin(client, "loop.run", {"name": name, "dry_run": dry_run})
+    return LoopRunAway(client, begun) if client is not None and begun else None
 
 
 def _run_for_cron(name: str, dry_run: bool) -> int:
@@ -151,7 +167,11 @@ def _run_for_cron(name: str, dry_run: bool) -> int:
             say(line)
 
     watch = SessionWatcher(on_record=ignore_record, say=keep_or_say)
-    result = anyio.run(methods.loop_run, CallContext(watch=watch), name, dry_run)
+    away = _begun(name, dry_run)
+    if away is not None:
+        result = away.follow(None, keep_or_say)
+    else:
+        result = anyio.run(methods.loop_run, CallContext(watch=watch), name, dry_run)
     if not result["printed"] and result["outcome"] != RoundOutcome.FAILED.value:
         return result["exit_code"]
     for note in notes:
@@ -177,6 +197,9 @@ def start(places: int) -> int:
     """Run the loops of this repository when they are due, until Ctrl-C."""
     import anyio
 
+    if through_daemon.daemon() is not None:
+        raise BadInput("the daemon runs the loops of this repository; stop it first, or leave them to it")
+
     def log(line: str) -> None:
         say(f"{datetime.datetime.now(datetime.UTC).astimezone():%H:%M} {line}")
 
@@ -190,7 +213,7 @@ def start(places: int) -> int:
 @click.argument("name", shell_complete=matching_loops)
 def pause(name: str) -> int:
     """Pause a loop: it is not due until it is resumed. A round that is running goes on."""
-    reason = methods.loop_pause(CONTEXT, name)
+    reason = _called("loop.pause", methods.loop_pause, name)
     already = "" if reason == PAUSED_BY_PERSON else f" already: {limit_words(reason)}"
     click.echo(one_line(f"loop {name}: paused{already}; donewhen loop resume {name}"))
     return 0
@@ -200,7 +223,7 @@ def pause(name: str) -> int:
 @click.argument("name", shell_complete=matching_loops)
 def resume(name: str) -> int:
     """End the pause of a loop, and forget its failures. What was missed is not made up for."""
-    methods.loop_resume(CONTEXT, name)
+    _called("loop.resume", methods.loop_resume, name)
     click.echo(f"loop {name}: resumed")
     return 0
 
@@ -209,7 +232,7 @@ def resume(name: str) -> int:
 @click.argument("name", shell_complete=matching_loops)
 def promote(name: str) -> int:
     """Let a loop act alone, after verified works that nobody reverted or denied. Only a person does this."""
-    reason = methods.loop_promote(CONTEXT, name)
+    reason = _called("loop.promote", methods.loop_promote, name)
     click.echo(f"loop {name}: unattended from now on; {reason}")
     return 0
 
@@ -218,7 +241,7 @@ def promote(name: str) -> int:
 @click.argument("name", shell_complete=matching_loops)
 def demote(name: str) -> int:
     """Let a person decide about everything that a loop does. Works are counted again from now on."""
-    methods.loop_demote(CONTEXT, name)
+    _called("loop.demote", methods.loop_demote, name)
     click.echo(f"loop {name}: a person decides from now on")
     return 0
 
@@ -230,16 +253,25 @@ def demote(name: str) -> int:
 def history(name: str, limit: int, as_json: bool) -> int:
     """What became of every occurrence of a loop, the newest first. Without NAME: of all loops of this repository."""
     if as_json:
-        for row in methods.loop_history(CONTEXT, name, limit):
+        for row in _history(name, limit):
             click.echo(json.dumps(row))
         return 0
-    rows = newest_folded(lambda count: methods.loop_history(CONTEXT, name, count), limit)
+    rows = newest_folded(partial(_history, name), limit)
     if not rows:
         say("no round was run yet")
         return 0
     for line in history_lines(rows, with_name=not name, width=terminal_width()):
         click.echo(one_line(line))
     return 0
+
+
+def _called(method: str, function: Callable[..., Any], name: str) -> Any:
+    return through_daemon.call(method, partial(function, CONTEXT, name), name=name)
+
+
+def _history(name: str, limit: int) -> "list[OccurrenceEntry]":
+    alone = partial(methods.loop_history, CONTEXT, name, limit)
+    return through_daemon.call("loop.history", alone, name=name, limit=limit)
 
 
 def _lines(known: Mapping[str, Any]) -> Iterator[str]:

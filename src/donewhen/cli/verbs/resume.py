@@ -31,7 +31,7 @@ def continue_session(session: str, as_json: bool) -> int:
         before = [*records_of(session)]
         begun = through_daemon.begin(client, "session.resume", {"id": session})
         if begun is not None:
-            return through_daemon.show_to_end(through_daemon.SessionAway(client, begun, before), as_json)
+            return through_daemon.show_to_end(through_daemon.SessionAway(client, begun["id"], before), as_json)
     with session_watcher(as_json, before=records_of(session)) as watch:
         ended = anyio.run(session_resume, CallContext(watch=watch), session)
     show_ending(ended, as_json)

@@ -80,9 +80,9 @@ def start(as_json: bool, given: dict[str, Any]) -> int:
     may_ask = not given.get("yes")
     client = through_daemon.daemon()
     if client is not None:
-        session = through_daemon.begin(client, "session.start", options)
-        if session is not None:
-            return through_daemon.show_to_end(through_daemon.SessionAway(client, session), as_json, may_ask)
+        begun = through_daemon.begin(client, "session.start", options)
+        if begun is not None:
+            return through_daemon.show_to_end(through_daemon.SessionAway(client, begun["id"]), as_json, may_ask)
     return _start_alone(options, as_json, may_ask)
 
 

@@ -61,6 +61,8 @@ MOST_OPEN = 100
 """Conversations that are open at the same time."""
 END_SECS = 8.0
 """How long the sessions of an editor that has left may take to stop."""
+PROMPT = "session/prompt"
+"""The requests that a daemon goes on with when the editor has left."""
 Say = Callable[[str], None]
 
 
@@ -228,6 +230,8 @@ async def _serve(transport: StdioTransport, choices: Choices, service: Service, 
     with anyio.CancelScope(shield=True), anyio.move_on_after(END_SECS):
         if not is_daemon:
             await agent.cancel_all()
+        await transport.wait_until_answered(except_for=PROMPT if is_daemon else "")
+    with anyio.CancelScope(shield=True), anyio.move_on_after(END_SECS):
         await connection.close()
     return 0
 

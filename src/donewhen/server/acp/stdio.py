@@ -8,13 +8,15 @@ import contextlib
 import json
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import anyio
 
 from donewhen.server.rpc.bounded_json import LONGEST, JsonRefused, load
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+NOTIFICATIONS = ("session/cancel",)
+"""The notifications that mean something here. Others are ignored, as the protocol says."""
 _PIECE = 1 << 16
 _WRITTEN_AT_ONCE = 4096
 """Bytes that a pipe takes without blocking when it is ready for writing."""
@@ -29,9 +31,26 @@ class StdioTransport:
         self._write_to = write_to
         self._writing = anyio.Lock()
         self._messages = self._objects()
+        self._unanswered: dict[Any, str] = {}
+        """The methods of the requests that were received and not answered yet, by id."""
+        self._answered = anyio.Event()
+
+    async def wait_until_answered(self, except_for: str = "") -> None:
+        """Wait until all requests are answered, except for those of one method."""
+        while set(self._unanswered.values()) - {except_for}:
+            await self._answered.wait()
 
     async def send(self, message: Message) -> None:
         """Send a message. If the editor has left, do nothing: that it has left is noticed by reading."""
+        try:
+            await self._write(message)
+        finally:
+            if "method" not in message:
+                self._unanswered.pop(message.get("id"), None)
+                self._answered.set()
+                self._answered = anyio.Event()
+
+    async def _write(self, message: Message) -> None:
         data = memoryview(json.dumps(message, default=str, separators=(",", ":")).encode() + b"\n")
         with contextlib.suppress(BrokenPipeError):
             async with self._writing:
@@ -53,10 +72,14 @@ class StdioTransport:
             except JsonRefused as error:
                 await self._refuse(PARSE_ERROR, "Parse error", str(error))
                 continue
-            if _is_message(message):
-                yield cast("Message", message)
-            else:
+            if not _is_message(message):
                 await self._refuse(INVALID_REQUEST, "Invalid request", "a message is an object with a method or an id")
+            elif "id" in message:
+                if "method" in message:
+                    self._unanswered[message["id"]] = message["method"]
+                yield message
+            elif message["method"] in NOTIFICATIONS:
+                yield message
 
     async def _refuse(self, code: int, message: str, problem: str) -> None:
         error = {"code": code, "message": message, "data": {"problem": problem}}
@@ -77,6 +100,8 @@ class StdioTransport:
             if searched > LONGEST:
                 del held[LONGEST + 1 :]  # `load` refuses it for its length when its end has come
                 searched = len(held)
+        if held.strip():
+            yield bytes(held)
 
     async def _piece(self) -> bytes:
         try:
@@ -86,7 +111,7 @@ class StdioTransport:
             return b""
 
 
-def _is_message(value: Any) -> bool:
+def _is_message(value: Any) -> TypeGuard[Message]:
     if not isinstance(value, dict):
         return False
     message = cast("Message", value)

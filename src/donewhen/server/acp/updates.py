@@ -122,7 +122,7 @@ class Updates:
             self._calls.pop(key),
             title=title(f"{of}check {event.name}{_phase_words(event.phase)}: {event.status}"),
             status="completed" if is_expected else "failed",
-            content=[tool_content(text_block(f"{event.name}: {event.status}{reasons}{tail}"))],
+            content=[tool_content(text_block(f"{title(event.name)}: {title(event.status)}{reasons}{tail}"))],
         )
 
 
@@ -160,7 +160,7 @@ def _message_words(event: Event, session: str) -> str:
         case events.ContractProposed():
             return "Proposed contract:\n" + _checks(event.contract)
         case events.EngineDeclined():
-            return f"The engine {event.engine} stopped: {words(event.detail)}. Next is {event.next}."
+            return f"The engine {title(event.engine)} stopped: {words(event.detail)}. Next is {title(event.next)}."
         case events.ModelFallback():
             return f"The model {title(event.model)} takes over: {words(event.reason)}"
         case events.ProtectedEdit():
@@ -168,7 +168,7 @@ def _message_words(event: Event, session: str) -> str:
         case events.PolicyDenied():
             return f"Not allowed by {title(event.rule)}: {code(event.command)}"
         case events.EvaluationCompleted():
-            return f"Evaluation: {event.status}. {words(event.summary)}"
+            return f"Evaluation: {title(event.status)}. {words(event.summary)}"
         case events.UnionRejected():
             return f"Left out: {', '.join(map(code, event.culprits))}: {words(event.detail)}"
         case events.QuestionAsked():
@@ -178,7 +178,7 @@ def _message_words(event: Event, session: str) -> str:
         case events.QuestionExpired():
             return "The question was not answered in time; the work goes on without an answer."
         case events.GateDecided():
-            return f"{_gate_words(event.gate)}: {event.decision}."
+            return f"The decision ({title(event.gate.replace('_', ' '))}): {title(event.decision)}."
         case events.Error():
             return f"Error ({title(event.kind)}): {words(event.message)}"
         case _:
@@ -202,7 +202,3 @@ def _thought_words(event: Event) -> str:
 def _checks(contract: Mapping[str, Any]) -> str:
     checks: Sequence[Mapping[str, Any]] = contract.get("checks") or ()
     return "\n".join(f"- {title(one.get('name'))}: {code(one.get('command'))}" for one in checks)
-
-
-def _gate_words(gate: str) -> str:
-    return f"The decision ({gate.replace('_', ' ')})"

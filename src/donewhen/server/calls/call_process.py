@@ -23,28 +23,62 @@ if TYPE_CHECKING:
     from donewhen.session.workplace import AgentTools
 from donewhen.workspace.process.launcher import kernel
 
+SHARED_SECS = 0.05
+"""Seconds between two looks for a place, while another session of this process reads the line."""
+
 
 class _Line:
     """The call process's end of the line to the daemon. A daemon that is gone is not an error."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
-        self._reader = line.makefile("rb")
+        self._held = bytearray()
+        self._places = set[str]()
+        """The sessions that may work."""
+        self._is_read = False
 
-    def read(self) -> Any:
-        """Return the next message; None if the daemon is gone."""
-        with contextlib.suppress(OSError, ValueError):
-            return json.loads(self._reader.readline())
-        return None
+    def request(self) -> Any:
+        """Return the first message; None if the daemon is gone."""
+        while b"\n" not in self._held:
+            if not self._receive():
+                return None
+        return self._next()
 
     def write(self, **message: Any) -> None:
         with contextlib.suppress(OSError):
             self._line.sendall(json.dumps(message).encode() + b"\n")
 
-    async def wait_readable(self) -> None:
+    async def wait_for_place(self, session: str) -> bool:
+        """Wait until a session may work. Return False if the daemon is gone. Several may wait at the same time."""
         import anyio
 
-        await anyio.wait_readable(self._line)
+        while session not in self._places:
+            if self._is_read:  # by another session that waits
+                await anyio.sleep(SHARED_SECS)
+                continue
+            self._is_read = True
+            try:
+                await anyio.wait_readable(self._line)
+                if not self._receive():
+                    return False
+            finally:
+                self._is_read = False
+            while b"\n" in self._held:
+                self._places.add(self._next()["place"])
+        self._places.discard(session)
+        return True
+
+    def _receive(self) -> bool:
+        with contextlib.suppress(OSError):
+            data = self._line.recv(1 << 16)
+            self._held += data
+            return bool(data)
+        return False
+
+    def _next(self) -> Any:
+        text, _, rest = self._held.partition(b"\n")
+        self._held = rest
+        return json.loads(text)
 
 
 def run(raw: socket.socket) -> int:
@@ -52,7 +86,7 @@ def run(raw: socket.socket) -> int:
     line = _Line(raw)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)  # the prepared process ends with the daemon
     line.write(pid=os.getpid())
-    request = line.read()
+    request = line.request()
     if request is None:
         return 1
     try:
@@ -109,6 +143,8 @@ def _context(line: _Line, goes_on: bool, mcp: str) -> CallContext:
 
     `mcp` is the address of the daemon's MCP server for the agents of a session; empty if there is none.
     """
+    import anyio
+
     from donewhen.session.person.watch import SessionWatcher
 
     def say(text: str) -> None:
@@ -118,14 +154,19 @@ def _context(line: _Line, goes_on: bool, mcp: str) -> CallContext:
         if goes_on:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, 0)
         line.write(began=session)
-        await line.wait_readable()
-        if line.read() is None:
-            os._exit(1)  # the daemon is gone: its successor resumes the session
+        if not await line.wait_for_place(session):  # the daemon is gone
+            if goes_on:
+                os._exit(1)  # its successor resumes the session
+            await anyio.sleep_forever()  # until the signal that comes with the end of the daemon
+
+    def after_work(session: str) -> None:
+        line.write(stopped=session)
 
     watch = SessionWatcher(
         on_record=_ignore,
         say=say,
         before_work=before_work,
+        after_work=after_work,
         agent_tools=partial(_agent_tools, mcp),
         may_be_asked=True,
     )

@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import Any
 
 import anyio
@@ -25,6 +25,9 @@ from donewhen.server.service import Surroundings
 MOST_PROCESSES = 512
 _LINE = 1 << 16
 Say = Callable[[str], None]
+Tell = Callable[[Mapping[str, Any]], None]
+"""Receives what becomes of a call that has begun: `began` with the id of a further session, and at the end `result` or
+`error`."""
 
 
 @frozen
@@ -36,10 +39,16 @@ class Call:
     surroundings: Surroundings
     storage: str
     """The setting `storage.url` of the daemon. A repository with another one keeps its sessions elsewhere."""
+    lasts: bool = False
+    """True for one that runs sessions until the daemon ends, and ends with it."""
 
 
 def _ignore_change() -> None:
     """Nobody wants to know."""
+
+
+def ignore_fact(fact: Mapping[str, Any]) -> None:
+    del fact
 
 
 def _ignore_end(session: str, reason: str) -> None:
@@ -67,7 +76,9 @@ class CallProcesses:
         self._draining = False
         self._changed = anyio.Event()
         self.sessions: dict[str, int] = {}
-        """The process ids of the sessions that work here."""
+        """The process ids of the sessions that work here or wait for a place."""
+        self.working = set[str]()
+        """Those that have a place."""
 
     @contextlib.asynccontextmanager
     async def open(self) -> "AsyncGenerator[CallProcesses]":
@@ -94,18 +105,21 @@ class CallProcesses:
         """Carry out a call and return its result. If the caller leaves, the process is killed."""
         return await self._follow(call, say, began=None)
 
-    async def begin(self, call: Call, say: Say) -> Any:
+    async def begin(self, call: Call, say: Say, tell: Tell = ignore_fact) -> Any:
         """Carry out a call and return as soon as its session has begun, or with its result if none begins."""
         assert self._tasks is not None
-        return await self._tasks.start(self._follow_to_end, call, say)
+        return await self._tasks.start(self._follow_to_end, call, say, tell)
 
-    async def _follow_to_end(self, call: Call, say: Say, *, task_status: anyio.abc.TaskStatus[Any]) -> None:
+    async def _follow_to_end(self, call: Call, say: Say, tell: Tell, *, task_status: anyio.abc.TaskStatus[Any]) -> None:
         has_begun = False
 
         def began(session: str) -> None:
             nonlocal has_begun
-            has_begun = True
-            task_status.started({"id": session})
+            if has_begun:
+                tell({"began": session})
+            else:
+                has_begun = True
+                task_status.started({"id": session})
 
         try:
             result = await self._follow(call, say, began)
@@ -113,8 +127,11 @@ class CallProcesses:
             if not has_begun:
                 raise
             say(f"donewhen: {error}")
+            tell({"error": str(error), "exit_code": error.exit_code})
         else:
-            if not has_begun:
+            if has_begun:
+                tell({"result": result})
+            else:
                 task_status.started(result)
 
     async def _follow(self, call: Call, say: Say, began: Callable[[str], None] | None) -> Any:
@@ -126,7 +143,7 @@ class CallProcesses:
             raw = self._prepared.begin_call()
         except OSError as error:
             raise MachineryBroke("the prepared process of the daemon has ended; restart the daemon") from error
-        async with _Running(raw, self) as running:
+        async with _Running(raw, self, call.lasts) as running:
             return await running.follow(call, say, began)
 
     # -- what a running call reports --
@@ -135,53 +152,69 @@ class CallProcesses:
         with contextlib.suppress(ProcessLookupError):
             self._processes[pid] = os.pidfd_open(pid)
 
-    def process_ended(self, pid: int, session: str) -> None:
+    def process_ended(self, pid: int, sessions: Iterable[str]) -> None:
         """Forget a call process. Kill it if it is still there: nobody reads its result."""
         handle = self._processes.pop(pid, None)
         if handle is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
             os.close(handle)
-        if session:
+        for session in sessions:
             self.sessions.pop(session, None)
-        self.on_change()
-        self._changed.set()
-        self._changed = anyio.Event()
-
-    async def wait_until_idle(self) -> None:
-        """Wait until no session works here."""
-        while self.sessions:
-            await self._changed.wait()
-
-    async def wait_for_place(self) -> None:
-        await self._places.acquire()
-
-    def free_place(self) -> None:
-        self._places.release()
+        self._tell_change()
 
     def session_began(self, session: str, pid: int) -> None:
         self.sessions[session] = pid
         self.on_change()
 
+    def session_ended(self, session: str) -> None:
+        """Forget a session whose process goes on with others."""
+        self.sessions.pop(session, None)
+        self._tell_change()
+
+    def _tell_change(self) -> None:
+        self.on_change()
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def wait_until_idle(self) -> None:
+        """Wait until no session works here. Those that wait for a place do not count."""
+        while self.working:
+            await self._changed.wait()
+
+    async def take_place(self, session: str) -> None:
+        """Wait until the session may work. Nothing begins to work any more after `refuse_new`."""
+        await self._places.acquire()
+        if self._draining:
+            await anyio.sleep_forever()
+        self.working.add(session)
+
+    def free_place(self, session: str) -> None:
+        self.working.discard(session)
+        self._places.release()
+
 
 class _Running:
     """One call process, from its start to its end."""
 
-    def __init__(self, raw: socket.socket, calls: CallProcesses) -> None:
+    def __init__(self, raw: socket.socket, calls: CallProcesses, lasts: bool) -> None:
         raw.setblocking(False)
         self._raw = raw
         self._calls = calls
+        self._lasts = lasts
         self._pid = 0
-        self._session = ""
-        self._has_place = False
+        self._sessions: dict[str, anyio.CancelScope] = {}
+        """The sessions of the process that have not ended. The scopes end their waiting for a place."""
+        self._with_place = set[str]()
+        self._stopped = list[str]()
 
     async def __aenter__(self) -> "_Running":
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._calls.process_ended(self._pid, self._session)
-        if self._has_place:
-            self._calls.free_place()
+        for session in self._with_place:
+            self._calls.free_place(session)
+        self._calls.process_ended(self._pid, self._sessions)
         self._raw.close()
 
     async def follow(self, call: Call, say: Say, began: Callable[[str], None] | None) -> Any:
@@ -192,7 +225,7 @@ class _Running:
                 "directory": call.surroundings.directory,
                 "variables": dict(call.surroundings.variables),
                 "storage": call.storage,
-                "goes_on": self._calls.sessions_go_on,
+                "goes_on": self._calls.sessions_go_on and not call.lasts,
                 "mcp": self._calls.mcp_address,
             }
         )
@@ -212,6 +245,7 @@ class _Running:
         self, tasks: TaskGroup, say: Say, began: Callable[[str], None] | None
     ) -> Mapping[str, Any]:
         """Return the last message of the process; an empty one if it ended without."""
+        newest = ""
         async for message in self._messages():
             match message:
                 case {"pid": int(pid)}:
@@ -220,13 +254,18 @@ class _Running:
                 case {"say": str(line)}:
                     say(line)
                 case {"began": str(session)}:
-                    self._session = session
+                    self._forget_stopped()
+                    newest, self._sessions[session] = session, anyio.CancelScope()
                     self._calls.session_began(session, self._pid)
                     if began is not None:
                         began(session)
-                    tasks.start_soon(self._give_place)
-                case {"result": {"reason": str(reason)}} if self._session:
-                    self._calls.on_end(self._session, reason)
+                    tasks.start_soon(self._give_place, session, self._sessions[session])
+                case {"stopped": str(session)} if session in self._sessions:
+                    self._stop(session)
+                    if self._lasts:
+                        self._forget_stopped()
+                case {"result": {"reason": str(reason)}} if newest:
+                    self._calls.on_end(newest, reason)
                     return message
                 case {"result": _} | {"error": _}:
                     return message
@@ -234,10 +273,26 @@ class _Running:
                     pass
         return {}
 
-    async def _give_place(self) -> None:
-        await self._calls.wait_for_place()
-        self._has_place = True
-        await self._send({"place": True})
+    async def _give_place(self, session: str, waiting: anyio.CancelScope) -> None:
+        with waiting:
+            await self._calls.take_place(session)
+            self._with_place.add(session)
+            await self._send({"place": session})
+
+    def _stop(self, session: str) -> None:
+        """Free the place of a session that works no longer. It ends with its process, whose result says how."""
+        self._sessions[session].cancel()
+        self._stopped.append(session)
+        if session in self._with_place:
+            self._with_place.discard(session)
+            self._calls.free_place(session)
+
+    def _forget_stopped(self) -> None:
+        """End the sessions that have stopped: the process goes on with others."""
+        while self._stopped:
+            session = self._stopped.pop()
+            del self._sessions[session]
+            self._calls.session_ended(session)
 
     async def _send(self, message: Mapping[str, Any]) -> None:
         data = memoryview(json.dumps(message).encode() + b"\n")

@@ -13,7 +13,8 @@ async def run_loops(context: CallContext, repo: str, places: int) -> bool:
     from donewhen.session.settings.trust import TrustBook
     from donewhen.workspace.state_dir import state_root
 
-    return await run_scheduler(Path(repo), TrustBook(state_root(os.environ)), context.say, context.say, places)
+    watch = context.watcher
+    return await run_scheduler(Path(repo), TrustBook(state_root(os.environ)), watch, context.say, places)
 
 
 RUN_LOOPS = Method("loop.run_all", run_loops, Right.DECIDE, in_process=True)

@@ -204,4 +204,4 @@ async def run_scheduler(context: CallContext, show: Callable[[str], None], place
     from donewhen.workspace.state_dir import state_root
 
     top = overview.repository(Path.cwd())
-    return await start.run_scheduler(top, TrustBook(state_root(os.environ)), context.say, show, places)
+    return await start.run_scheduler(top, TrustBook(state_root(os.environ)), context.watcher, show, places)

@@ -104,22 +104,27 @@ class RpcConnection:
         return await self._service.call(self._caller, method, params)
 
     def _enter(self, surroundings: Surroundings) -> Mapping[str, Any]:
-        self._caller = replace(self._caller, surroundings=surroundings, hear=self._hear)
+        self._caller = replace(self._caller, surroundings=surroundings, hear=self._hear, told=self._told)
         self._tasks.start_soon(self._write_notes)
         return {"version": __version__, "settings": settings_key(surroundings.variables) == settings_key(os.environ)}
 
     def _hear(self, line: str) -> None:
         if len(self._notes) < MOST_NOTES:
-            self._notes.append(line)
-            self._noted.set()
+            self._note("connection.note", {"text": line})
+
+    def _told(self, fact: Mapping[str, Any]) -> None:
+        self._note("connection.began" if "began" in fact else "connection.ended", fact)
+
+    def _note(self, method: str, params: Mapping[str, Any]) -> None:
+        self._notes.append(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
+        self._noted.set()
 
     async def _write_notes(self) -> None:
         while True:
             await self._noted.wait()
             self._noted = anyio.Event()
             while self._notes:
-                params = {"text": self._notes.popleft()}
-                await self._write(json.dumps({"jsonrpc": "2.0", "method": "connection.note", "params": params}))
+                await self._write(self._notes.popleft())
 
     async def _subscribe(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if len(self._open) >= MOST_SUBSCRIPTIONS:

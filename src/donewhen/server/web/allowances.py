@@ -12,7 +12,7 @@ WEBSOCKETS, WEBSOCKETS_OF_AGENT = 128, 8
 MOST_KEPT = 1000
 
 
-class Allowance:
+class CallerAllowance:
     def __init__(self, is_agent: bool) -> None:
         self.posts = Rate(POSTS_PER_SECOND, POSTS_BURST)
         self.bodies = anyio.Semaphore(BODIES_OF_AGENT if is_agent else BODIES)
@@ -24,9 +24,9 @@ class Allowances:
     """The allowances of all callers, by name."""
 
     def __init__(self) -> None:
-        self._by_name: dict[str, Allowance] = {}
+        self._by_name: dict[str, CallerAllowance] = {}
 
-    def of(self, caller: Caller) -> Allowance:
+    def of(self, caller: Caller) -> CallerAllowance:
         if len(self._by_name) > MOST_KEPT:  # agents come and go
             self._by_name = {name: one for name, one in self._by_name.items() if one.websockets}
-        return self._by_name.setdefault(caller.name, Allowance(bool(caller.session)))
+        return self._by_name.setdefault(caller.name, CallerAllowance(bool(caller.session)))

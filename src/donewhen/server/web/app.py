@@ -4,7 +4,6 @@ What it serves itself: `/rpc`, `/metrics`, `/login` and `/logout`. The board and
 """
 
 import contextlib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
@@ -23,7 +22,7 @@ from donewhen.server.service import Caller, Service
 from donewhen.server.web.access import BROWSER, Access, Login
 from donewhen.server.web.access_log import AccessLog
 from donewhen.server.web.allowances import POSTS_PER_SECOND, Allowances
-from donewhen.server.web.bodies import BodyTooLong, ClientLeft, body_of, replayed
+from donewhen.server.web.bodies import BodyTooLong, ClientLeft, body_of, limited, replayed
 from donewhen.server.web.metrics import MEDIA_TYPE, metrics_text
 from donewhen.server.web.options import WebListener
 from donewhen.server.web.request_rules import RequestHead, refusal_of
@@ -62,7 +61,7 @@ class WebMount:
     app: ASGIApp
     """Finds its caller as `scope["state"]["caller"]`; None if it is public and nobody has logged in."""
     public: bool = False
-    """Let clients without a token or a cookie read it too. It must then contain no data of a person."""
+    """Serve it also to clients without a token or a cookie: it asks for a token itself, or has nothing to hide."""
     identify: Callable[[str], Caller | None] | None = None
     """Returns the caller that a header `Authorization` stands for here, if it is none of the daemon's own."""
 
@@ -134,7 +133,7 @@ class WebApp:
         exchange.caller = identity.caller if identity is not None else None
         if own is None and mount is None:
             return await exchange.refuse(404, "nothing is served here")
-        if identity is None and (mount is None or not mount.public or head.changes_something):
+        if identity is None and (mount is None or not mount.public):
             return await self._refuse_stranger(exchange, head)
         if mount is not None:
             return await self._pass_on(exchange, mount)
@@ -177,7 +176,7 @@ class WebApp:
     async def _post(self, exchange: "_Exchange", caller: Caller) -> None:
         if not self._allowances.of(caller).posts.take():
             return await exchange.refuse(429, f"at most {POSTS_PER_SECOND:g} requests a second")
-        body = await self._body(exchange, LONGEST)
+        body = await self._body(exchange, caller)
         text = await answer_post(self._service, self._parts.methods, caller, body, exchange.receive)
         if text is None:
             return await exchange.respond(Response(status_code=204))
@@ -205,7 +204,7 @@ class WebApp:
         return await exchange.respond(PlainTextResponse(metrics_text(self._parts.numbers()), media_type=MEDIA_TYPE))
 
     async def _log_in(self, exchange: "_Exchange") -> None:
-        body = await self._body(exchange, LONGEST_LOGIN)
+        body = await body_of(exchange.receive, LONGEST_LOGIN)
         try:
             given: Any = load(body)
         except JsonRefused as error:
@@ -224,7 +223,7 @@ class WebApp:
         return await exchange.respond(response)
 
     async def _log_out(self, exchange: "_Exchange", identity: _Identity) -> None:
-        await self._body(exchange, LONGEST_LOGIN)
+        await body_of(exchange.receive, LONGEST_LOGIN)
         if identity.login is not None:
             self._access.log_out(identity.login)
         response = Response(status_code=204)
@@ -238,16 +237,15 @@ class WebApp:
     async def _pass_on(self, exchange: "_Exchange", mount: WebMount) -> None:
         exchange.scope["state"]["caller"] = exchange.caller
         receive = exchange.receive
-        if exchange.scope["type"] == "http":
-            receive = replayed(await self._body(exchange, LONGEST), receive)
+        if exchange.scope["type"] == "http" and exchange.caller is not None:
+            receive = replayed(await self._body(exchange, exchange.caller), receive)
+        elif exchange.scope["type"] == "http" and self._defences.size:
+            receive = limited(receive, LONGEST)  # not read yet: the application knows whether it wants it
         await mount.app(exchange.scope, receive, exchange.send)
 
-    async def _body(self, exchange: "_Exchange", longest: int) -> bytes:
-        most = longest if self._defences.size else None
-        if exchange.caller is None:  # a short one: others need not wait for it
-            return await body_of(exchange.receive, LONGEST_LOGIN)
-        async with self._allowances.of(exchange.caller).bodies:
-            return await body_of(exchange.receive, most)
+    async def _body(self, exchange: "_Exchange", caller: Caller) -> bytes:
+        async with self._allowances.of(caller).bodies:
+            return await body_of(exchange.receive, LONGEST if self._defences.size else None)
 
 
 class _Exchange:
@@ -273,8 +271,10 @@ class _Exchange:
         elif message["type"] == "websocket.accept":
             self.status = 101
             self._report(self.caller, "open")
-        longest = STALL_SECS if self.scope["type"] == "http" else math.inf  # RpcConnection watches a WebSocket
-        with anyio.move_on_after(longest) as scope:
+        if self.scope["type"] == "websocket":
+            await self._send(message)  # RpcConnection watches whether its client reads
+            return
+        with anyio.move_on_after(STALL_SECS) as scope:
             await self._send(message)
         if scope.cancelled_caught:
             self.scope["state"]["abort"]()

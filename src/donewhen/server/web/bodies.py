@@ -37,3 +37,18 @@ def replayed(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return replay
+
+
+def limited(receive: Receive, longest: int) -> Receive:
+    """Return a `receive` that raises BodyTooLong as soon as the body is longer."""
+    received = 0
+
+    async def count() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > longest:
+            raise BodyTooLong
+        return message
+
+    return count

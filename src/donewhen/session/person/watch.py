@@ -28,6 +28,10 @@ async def at_once(session: str) -> None:
     del session
 
 
+def nothing(session: str) -> None:
+    del session
+
+
 @frozen(kw_only=True)
 class SessionWatcher:
     """Receivers of what happens in a session, and the person who may be asked."""
@@ -45,6 +49,8 @@ class SessionWatcher:
     """Returns True to cancel the session. It is called at its start and after every event."""
     before_work: Callable[[str], Awaitable[None]] = at_once
     """Is awaited with the id of the session when it is stored and can be cancelled, and before it works."""
+    after_work: Callable[[str], None] = nothing
+    """Is called with the id of the session when this process works on it no longer."""
     agent_tools: "Callable[[str], AgentTools | None]" = no_tools
     """Returns the MCP server that an agent of this session is offered."""
     may_be_asked: bool = False
