@@ -61,6 +61,8 @@ class McpClients:
         """
         if not NAME.fullmatch(name):
             raise BadInput(f"{name!r} is no name of a client: use at most 64 letters, digits, '_', '.' or '-'")
+        if while_here:
+            self.remove_ended()
         known = IN_SESSION if session else frozenset(TOOLS)
         for tool in tools:
             if tool not in known:
