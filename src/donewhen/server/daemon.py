@@ -118,7 +118,8 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
             await _serve_socket(core.service, stream)
 
         with open_access(state) as access:
-            mounts = [WebMount(path="/mcp", app=McpEndpoint(core.service, tasks, state, say), public=True)]
+            endpoint = McpEndpoint(core.service, tasks, state, say)
+            mounts = [WebMount(path="/mcp", app=endpoint, identify=endpoint.identify)]
             core.calls.mcp_address = f"{listener.address}/mcp"
             numbers = core.service.numbers
             web = serve_web(core.service, TABLE, access, listener, say, mounts=mounts, numbers=numbers)

@@ -62,6 +62,8 @@ class WebMount:
     """Finds its caller as `scope["state"]["caller"]`; None if it is public and nobody has logged in."""
     public: bool = False
     """Serve it also to clients without a token or a cookie: it asks for a token itself, or has nothing to hide."""
+    identify: Callable[[str], Caller | None] | None = None
+    """Returns the caller that a header `Authorization` stands for here, if it is none of the daemon's own."""
 
 
 @frozen(kw_only=True)
@@ -120,8 +122,6 @@ class WebApp:
 
     async def _route(self, exchange: "_Exchange", head: WebHead) -> None:
         path = exchange.scope["path"]
-        identity = self._identity(head)
-        exchange.caller = identity.caller if identity is not None else None
         own = {"/rpc": ("POST",), "/login": ("POST",), "/logout": ("POST",), "/metrics": ("GET",)}.get(path)
         if own is not None and not (head.is_websocket and path == "/rpc"):
             if head.is_websocket or head.method not in own:
@@ -129,6 +129,8 @@ class WebApp:
             if path == "/login":
                 return await self._log_in(exchange)
         mount = None if own else self._mount_of(path)
+        identity = self._identity(head) or _identity_at(mount, head)
+        exchange.caller = identity.caller if identity is not None else None
         if own is None and mount is None:
             return await exchange.refuse(404, "nothing is served here")
         if identity is None and (mount is None or not mount.public):
@@ -286,6 +288,14 @@ class _Exchange:
         if self.status:
             return
         await self.respond(PlainTextResponse(f"{why}\n", status, headers={"Connection": "close", **headers}))
+
+
+def _identity_at(mount: WebMount | None, head: WebHead) -> _Identity | None:
+    """Return who asks by a token that only this mount knows."""
+    if mount is None or mount.identify is None:
+        return None
+    caller = mount.identify(head.one("authorization"))
+    return None if caller is None else _Identity(caller)
 
 
 def _cookies(head: WebHead, name: str) -> list[str]:
