@@ -22,7 +22,7 @@ from donewhen.server.feed.feed import Feed
 from donewhen.server.feed.needs_you import NOTHING
 from donewhen.server.feed.subscriptions import BoardSubscription, SessionSubscription, positions_of
 from donewhen.server.methods.call_context import CallContext
-from donewhen.server.methods.errors import ErrorKind
+from donewhen.server.error_kinds import ErrorKind
 from donewhen.server.methods.method import Method, Right
 from donewhen.server.numbers import DaemonNumbers
 from donewhen.server.parameters import Check

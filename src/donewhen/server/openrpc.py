@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from donewhen import __version__
-from donewhen.server.methods.errors import ErrorKind
+from donewhen.server.error_kinds import ErrorKind
 from donewhen.server.methods.method import Method
 from donewhen.server.methods.subscriptions import SUBSCRIPTIONS
 from donewhen.server.methods.table import TABLE

@@ -51,7 +51,7 @@ from donewhen.server.acp.stdio import StdioTransport, private_stdio
 from donewhen.server.acp.talk import COMMANDS, Talk
 from donewhen.server.acp.transcript import Transcript
 from donewhen.server.local_service import run_with_service
-from donewhen.server.methods.errors import error_data
+from donewhen.server.error_kinds import error_data
 from donewhen.server.methods.method import Right
 from donewhen.server.service import Caller, Service, Surroundings
 from donewhen.workspace.state_dir import state_root

@@ -19,7 +19,7 @@ from donewhen.server.acp.editor import Editor
 from donewhen.server.acp.shown import words
 from donewhen.server.acp.updates import Updates
 from donewhen.server.call_errors import CallFailed
-from donewhen.server.methods.errors import ErrorKind, error_data
+from donewhen.server.error_kinds import ErrorKind, error_data
 from donewhen.server.service import Caller, Service
 
 MOST_SILENT_SECS = 10

@@ -190,7 +190,7 @@ def _ignore(record: object) -> None:
 
 
 def _plain_error(error: DonewhenError) -> dict[str, Any]:
-    from donewhen.server.methods.errors import error_data
+    from donewhen.server.error_kinds import error_data
 
     data = error_data(error)
     kind, exit_code = data.pop("kind"), data.pop("exit_code")

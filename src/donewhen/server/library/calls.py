@@ -53,7 +53,7 @@ class _one_kind(contextlib.AbstractContextManager[None]):  # noqa: N801 - it is 
     ) -> None:
         if not isinstance(error, DonewhenError) or isinstance(error, CallFailed):
             return
-        from donewhen.server.methods.errors import error_data
+        from donewhen.server.error_kinds import error_data
 
         data = error_data(error)
         raise CallFailed(data.pop("kind"), str(error), data.pop("exit_code"), data) from error

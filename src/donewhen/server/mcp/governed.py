@@ -25,7 +25,7 @@ from donewhen.server.mcp.clients import McpClient
 from donewhen.server.mcp.tool_calls import ToolCalls
 from donewhen.server.mcp.tools import TOOLS, ToolSpec
 from donewhen.server.mcp.verify_jobs import VerifyJobs
-from donewhen.server.methods.errors import error_data
+from donewhen.server.error_kinds import error_data
 from donewhen.server.rpc.rate import Rate
 from donewhen.server.service import Service, Surroundings
 

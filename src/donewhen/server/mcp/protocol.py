@@ -20,7 +20,7 @@ from donewhen.errors import DonewhenError
 from donewhen.server.mcp.clients import McpClient
 from donewhen.server.mcp.governed import GovernedTools
 from donewhen.server.mcp.tools import TOOLS, ToolSpec
-from donewhen.server.methods.errors import error_data
+from donewhen.server.error_kinds import error_data
 
 INSTRUCTIONS = (
     "donewhen runs coding agents until the checks of an outcome contract pass. Only its checks decide what is done. "

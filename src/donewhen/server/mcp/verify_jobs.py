@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from donewhen.errors import DonewhenError
 from donewhen.server.call_errors import CallRefused
-from donewhen.server.methods.errors import error_data
+from donewhen.server.error_kinds import error_data
 from donewhen.server.service import Caller
 
 MOST_RUNNING = 4

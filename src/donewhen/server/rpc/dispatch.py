@@ -15,7 +15,7 @@ from pjrpc.server import AsyncDispatcher
 from pjrpc.server.exceptions import InternalError, InvalidParamsError, InvalidRequestError, MethodNotFoundError
 
 from donewhen.errors import DonewhenError
-from donewhen.server.methods.errors import ErrorKind, error_data
+from donewhen.server.error_kinds import ErrorKind, error_data
 from donewhen.server.rpc.bounded_json import JsonRefused, load
 
 MOST_IN_BATCH = 100

@@ -11,7 +11,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from donewhen.errors import DonewhenError
 from donewhen.server.call_errors import CallRefused
-from donewhen.server.methods.errors import error_data
+from donewhen.server.error_kinds import error_data
 from donewhen.server.methods.method import Right
 from donewhen.server.rpc.connection import OPENING, ClientTooSlow, RpcConnection
 from donewhen.server.rpc.dispatch import RpcDispatcher
