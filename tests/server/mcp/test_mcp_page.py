@@ -66,7 +66,7 @@ def test_the_configuration_of_a_client_that_starts_the_command_works(repo: Path)
 def test_the_configuration_of_a_client_with_a_token_works(daemon: McpDaemon, repo: Path) -> None:
     made = donewhen(*commands()[0].split()[1:], cwd=repo)
     assert made.code == 0, made.err
-    server: dict[str, Any] = tomllib.loads(block("toml config.toml"))["mcp_servers"]["donewhen"]
+    server: dict[str, Any] = tomllib.loads(block("TOML config.toml"))["mcp_servers"]["donewhen"]
     assert server["url"] == f"http://127.0.0.1:{DEFAULT_PORT}/mcp"
     client = McpClientOfTests(daemon.port, (repo / "reviewer.token").read_text().strip())
     assert [tool["name"] for tool in client.tools()] == ["verify", "contract"]
