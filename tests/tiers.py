@@ -15,7 +15,7 @@ TIER = os.environ.get("DONEWHEN_TESTS", "")
 """`sample`, or empty. For tests that run tests."""
 EVERYTHING = TIER != "sample"
 """True unless the Makefile sets the variable: pytest called by hand runs every case."""
-WHOLE_RUNS = ("tests/runs/", "tests/cli/")
+WHOLE_RUNS = ("tests/runs/", "tests/cli/", "tests/server/daemon/")
 """Here nearly every test starts the program, and most take a second or more. One case of a test is in the sample."""
 EVERY_RUN, EVERY_PROCESS = 9, 3
 SHARES = {
