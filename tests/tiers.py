@@ -22,7 +22,11 @@ SHARES = {
     **dict.fromkeys(WHOLE_RUNS, EVERY_RUN),
     "tests/workspace/policy/": 1,
     "tests/loops/forge/": 1,
-    **dict.fromkeys(("tests/workspace/", "tests/union/", "tests/engines/native/", "tests/loops/"), EVERY_PROCESS),
+    "tests/server/acp/test_acp_texts.py": 1,
+    **dict.fromkeys(
+        ("tests/workspace/", "tests/union/", "tests/engines/native/", "tests/loops/", "tests/server/acp/"),
+        EVERY_PROCESS,
+    ),
 }
 """Directory → one in how many tests of each file is in the sample, those that show a promise first. In the directories
 with 3, a test starts dozens of processes. The first directory that fits counts; elsewhere every test is in the

@@ -38,6 +38,8 @@ class Answering:
         match method:
             case "session.get":
                 where = caller.surroundings
+                if caller.hear is not None:
+                    caller.hear("a note for a person")
                 return {**params, "directory": where.directory if where else "", "caller": caller.name}
             case "session.diff":
                 if caller.hear is not None:
@@ -132,6 +134,18 @@ async def test_a_call_works_in_the_directory_of_its_caller(state: Path) -> None:
         service = await remote(state)
         assert await service.call(ME, "session.get", {"id": "a"}) == {"id": "a", "directory": "", "caller": "socket"}
         assert (await service.call(here, "session.get", {"id": "a"}))["directory"] == "/some/where"
+
+
+@in_a_loop
+async def test_lines_for_a_person_reach_who_makes_the_call(state: Path) -> None:
+    heard: list[str] = []
+    async with daemon(state, Answering()):
+        service = await remote(state)
+        await service.call(ME, "session.get", {"id": "a"})
+        assert heard == []
+        here = Caller(name="me", rights=ALL, surroundings=Surroundings("/", {}), hear=heard.append)
+        await service.call(here, "session.get", {"id": "a"})
+    assert heard == ["a note for a person"]
 
 
 @in_a_loop

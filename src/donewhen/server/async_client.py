@@ -102,8 +102,7 @@ class _Line:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise _closed() from error
         while "id" not in (message := await self.read()):
-            if self._hear is not None and message["method"] == "connection.note":
-                self._hear(message["params"]["text"])
+            pass
         return result_of(message)
 
     async def read(self) -> dict[str, Any]:

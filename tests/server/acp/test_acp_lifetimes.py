@@ -185,12 +185,10 @@ def daemon() -> Iterator[subprocess.Popen[str]]:
 def serving() -> Generator[subprocess.Popen[str]]:
     """Run a daemon of this user. It has begun when it says that it listens."""
     process = subprocess.Popen(
-        [PROGRAM, "serve", "--no-board"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [PROGRAM, "serve", "--no-board", "--port", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
-    for line in process.stderr:
-        if "listens" in line:
-            break
+    assert any("listens" in line for line in process.stderr)
     yield process
     process.send_signal(signal.SIGINT)
     sys.stderr.write(process.communicate(timeout=30)[1])
@@ -198,7 +196,7 @@ def serving() -> Generator[subprocess.Popen[str]]:
 
 @in_a_loop
 async def test_with_a_daemon_the_work_survives_the_editor(daemon: subprocess.Popen[str], repo: Path, mark: str) -> None:
-    steps = [shell(f"until test -e {repo.parent}/go; do sleep 0.0{mark}; done"), *RIGHT]
+    steps = [shell(f"test -e {repo.parent}/go || sleep {mark}"), *RIGHT]
     del daemon
     async with editor(Person(), repo, *scripted(repo, steps)) as at, anyio.create_task_group() as tasks:
         tasks.start_soon(unanswered, at, "say right")
@@ -213,6 +211,7 @@ async def test_with_a_daemon_the_work_survives_the_editor(daemon: subprocess.Pop
         await until(lambda: not processes(mark))
         assert await again.prompt("/resume") == "end_turn"
     assert "**verified**" in person.text
+    assert person.text.count("starts from commit") == 1
 
 
 @in_a_loop

@@ -321,6 +321,11 @@ async def test_verified_work_is_landed_from_the_conversation(repo: Path) -> None
         assert "Landed on `release`" in person.text
         await at.prompt("/land nowhere")
         assert "nowhere is not a branch" in person.text
+        before = person.text
+        assert await at.prompt("/resume") == "end_turn"  # there is nothing to resume
+        assert person.text.removeprefix(before).startswith("**verified**")
+        await at.prompt("/approve")
+        assert "nothing waits for a decision" in person.text
     assert git(repo, "show", "release:answer.txt") == "right"
     assert len(sessions(repo)) == 1
 

@@ -2,7 +2,7 @@
 
 import itertools
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from acp.helpers import (
@@ -112,12 +112,15 @@ def test_hostile_events_become_updates_without_control_characters() -> None:
         assert "locations" not in update
 
 
-def strings(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [text for one in value.values() for text in strings(one)]  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list):
-        return [text for one in value for text in strings(one)]  # pyright: ignore[reportUnknownVariableType]
-    return [value] if isinstance(value, str) else []
+def strings(value: object) -> list[str]:
+    match value:
+        case dict():
+            inner = [*cast("dict[str, object]", value).values()]
+        case list():
+            inner = cast("list[object]", value)
+        case _:
+            return [value] if isinstance(value, str) else []
+    return [text for one in inner for text in strings(one)]
 
 
 def test_calls_of_the_same_id_in_two_rounds_are_two_calls_for_the_editor() -> None:

@@ -168,7 +168,10 @@ class EditorsAgent:
 
     async def _open(self, conversation: Conversation) -> Talk:
         if len(self._talks) >= MOST_OPEN:
-            raise BadInput(f"{MOST_OPEN} conversations are open; close one first")
+            idle = next((id for id, talk in self._talks.items() if talk.is_idle), None)
+            if idle is None:
+                raise BadInput(f"{MOST_OPEN} conversations are worked on; close one first")
+            del self._talks[idle]
         assert self._client is not None  # the SDK connects before it calls
         editor = Editor(self._client, conversation.id, self._has_forms)
         surroundings = Surroundings(conversation.directory, dict(os.environ))

@@ -23,7 +23,7 @@ class Defaults:
 
 
 @frozen
-class Choice:
+class SessionChoice:
     id: str
     name: str
     category: Literal["mode", "model"]
@@ -50,16 +50,18 @@ class Choices:
         self._all = {
             one.id: one
             for one in (
-                Choice("engine", "Engine", "mode", _with_as_set(engines), defaults.engine or AS_SET),
-                Choice("model", "Model", "model", _with_as_set(defaults.models), next(iter(defaults.models), AS_SET)),
-                Choice(
+                SessionChoice("engine", "Engine", "mode", _with_as_set(engines), defaults.engine or AS_SET),
+                SessionChoice(
+                    "model", "Model", "model", _with_as_set(defaults.models), next(iter(defaults.models), AS_SET)
+                ),
+                SessionChoice(
                     "green",
                     "If the checks are green already",
                     "mode",
                     {AS_SET: "As the settings say", "work": "Work anyway"},
                     AS_SET,
                 ),
-                Choice(
+                SessionChoice(
                     "uncommitted",
                     "Uncommitted changes",
                     "mode",

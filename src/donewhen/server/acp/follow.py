@@ -53,7 +53,7 @@ class Follower:
         self._session = session
         self._next = from_seq
         self._updates = Updates(session)
-        self._is_expected = True
+        self.is_expected = True
         """True while a process is expected to begin: after a start, and after a decision."""
         self._asked: set[str] = set()
         self._asking: anyio.CancelScope | None = None
@@ -116,15 +116,15 @@ class Follower:
         silent = 0
         while silent < MOST_SILENT_SECS:
             await anyio.sleep(1)
-            silent = silent + 1 if self._is_expected else 0
+            silent = silent + 1 if self.is_expected else 0
         self.stop("nothing works on it")
 
     async def _take(self, kind: str, value: dict[str, Any], tasks: TaskGroup) -> None:
         if kind == "status":
-            self._is_expected = self._is_expected and not value.get("live")
+            self.is_expected = self.is_expected and not value.get("live")
             await self._look(value, tasks)
             return
-        self._is_expected = value.get("type") in _GOES_ON
+        self.is_expected = value.get("type") in _GOES_ON
         if value.get("type") in _DECIDED and self._asking is not None:
             self._asking.cancel()
         for update in self._updates.of(value):
@@ -136,7 +136,7 @@ class Follower:
         live, needs = bool(status.get("live")), status["needs_you"]
         if needs["kind"] == "question":
             await self._look_at_question(live, tasks)
-        elif live or self._is_expected:
+        elif live or self.is_expected:
             pass  # a gate is decided when its process has ended, which would not go on with the decision
         elif status.get("state") == "finished":
             self.stop("")

@@ -18,37 +18,45 @@ from donewhen.server.acp.updates import Update, Updates
 from donewhen.server.service import Caller, Service
 
 
-async def replay(service: Service, caller: Caller, editor: Editor, turns: Sequence[Turn]) -> None:
-    """Show the turns in their order. A session whose log is gone is said to be gone."""
+async def replay(service: Service, caller: Caller, editor: Editor, turns: Sequence[Turn]) -> int:
+    """Show the turns in their order. A session whose log is gone is said to be gone.
+
+    Return the number of the first event that was not shown of the last turn; 0 if it has no events.
+    """
+    next_seq = 0
     updates: dict[str, Updates] = {}
     last_of = {turn.session: number for number, turn in enumerate(turns) if turn.to_seq}
     for number, turn in enumerate(turns):
         await editor.show(update_user_message_text(f"{visible(turn.prompt)}\n\n"))
         for text in turn.before:
             await editor.say(text)
+        next_seq = 0
         if turn.session:
             of_session = updates.setdefault(turn.session, Updates(turn.session))
             try:
-                await _replay_events(service, caller, editor, turn, of_session)
+                next_seq = await _replay_events(service, caller, editor, turn, of_session)
                 if last_of.get(turn.session) == number:
                     await _replay_diff(service, caller, editor, turn.session)
             except DonewhenError as error:
                 await editor.say(words(str(error)))
         for text in turn.after:
             await editor.say(text)
+    return next_seq
 
 
-async def _replay_events(service: Service, caller: Caller, editor: Editor, turn: Turn, updates: Updates) -> None:
+async def _replay_events(service: Service, caller: Caller, editor: Editor, turn: Turn, updates: Updates) -> int:
+    """Show the events of a turn. Return the number of the first one that was not shown."""
     seq = turn.from_seq
     while not turn.to_seq or seq < turn.to_seq:
         page = await service.call(caller, "session.events", {"id": turn.session, "from_seq": seq})
         if not page["events"]:
-            return
+            return seq
         for line in page["events"]:
             if not turn.to_seq or line["seq"] < turn.to_seq:
                 for update in updates.of(line):
                     await editor.show(update)
         seq = page["next_seq"]
+    return turn.to_seq
 
 
 async def _replay_diff(service: Service, caller: Caller, editor: Editor, session: str) -> None:

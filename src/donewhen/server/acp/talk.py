@@ -48,6 +48,10 @@ class Talk:
         self.live = ""
         """The session that a process works on, as far as is known."""
 
+    @property
+    def is_idle(self) -> bool:
+        return not self._working and not self.live
+
     # -- what the editor asks for --
 
     async def prompt(self, blocks: Sequence[Any]) -> StopReason:
@@ -82,11 +86,16 @@ class Talk:
     async def replay(self) -> None:
         """Show everything that was said so far, and how the last session stands."""
         self._require_idle()
-        turns = self.transcript.conversation.turns
-        await replay(self._service, self._caller, self._editor, turns)
-        if turns and turns[-1].session and not turns[-1].after:
-            known = await self._known(turns[-1].session)
-            self.live = turns[-1].session if known.get("live") else ""
+        if not self.transcript.conversation.turns:
+            return
+        *before, last = self.transcript.conversation.turns
+        is_open = last.session and not last.after
+        last = last.changed(to_seq=0) if is_open else last
+        next_seq = await replay(self._service, self._caller, self._editor, [*before, last])
+        if is_open:
+            self.transcript.change(to_seq=next_seq)
+            known = await self._known(last.session)
+            self.live = last.session if known.get("live") else ""
             await self._editor.say(ending_text(known, "no editor was there" if self.live else ""))
 
     def _require_idle(self) -> None:
@@ -132,7 +141,7 @@ class Talk:
             landed, problem = result.get("landed"), str(result.get("problem") or "")
             await self.transcript.say(words(problem) or (_landed_words(landed) if landed else "The edits stay out."))
             return "end_turn"
-        return await self._follow(session, from_seq)
+        return await self._follow(session, from_seq, has_begun="outcome" not in result)
 
     async def _start(self, text: str, last: Known | None) -> StopReason:
         head = self._head()
@@ -166,11 +175,12 @@ class Talk:
 
     # -- sessions --
 
-    async def _follow(self, session: str, from_seq: int) -> StopReason:
-        """Follow a session to its end, and say how it stands."""
+    async def _follow(self, session: str, from_seq: int, has_begun: bool = True) -> StopReason:
+        """Follow a session to its end, and say how it stands. `has_begun` is False if there was nothing to do."""
         self.transcript.change(session=session, from_seq=from_seq)
         self.live = session
         self._follower = Follower(self._service, self._caller, self._editor, session, from_seq)
+        self._follower.is_expected = has_begun
         if self._cancelled:  # it came before the session had an id
             await self.cancel()
         pause = await self._follower.follow()

@@ -89,7 +89,8 @@ class RpcConnection:
         finally:
             self._slots.release()
         if response is not None:
-            await self._write(response)
+            notes, self._notes = self._notes, deque[str]()  # a client may leave when it has its result
+            await self._write(*notes, response)
         for one in opened:  # not earlier: the result of `subscribe` comes before its notifications
             one.begin.set()
 
