@@ -62,7 +62,7 @@ Event = dict[str, Any]
 """An event as the JSON object that the page about sessions describes."""
 
 
-def connect(daemon: bool | None = None, places: int = PLACES, say: Say | None = None) -> "Connection":
+def connect(daemon: bool | None = None, places: int = PLACES, say: Say | None = None) -> "ClientConnection":
     """Return a connection; `async with` provides its client. Enter and leave it in the same task.
 
         async with donewhen.connect() as client:
@@ -74,7 +74,7 @@ def connect(daemon: bool | None = None, places: int = PLACES, say: Say | None = 
 
     `say` receives lines for a person, such as which uncommitted files are left out.
     """
-    return Connection(Connecting(daemon, places, say or _ignore))
+    return ClientConnection(Connecting(daemon, places, say or _ignore))
 
 
 def run(intent: str, **settings: "Unpack[StartSettings]") -> "RunResult":
@@ -92,7 +92,7 @@ def _ignore(line: str) -> None:
     del line
 
 
-class Connection:
+class ClientConnection:
     """What `connect` returns."""
 
     def __init__(self, connecting: Connecting) -> None:
@@ -129,8 +129,8 @@ class RunResult:
 class Client:
     """Starts sessions, finds them, and judges. Everything that fails raises `CallFailed`.
 
-    Its `kind` is a word for programs (`bad_input`, `needs_person`, `machinery`, `already_decided` …), its message is one
-    line, `exit_code` is that of the command line, and `data` has further facts:
+    Its `kind` is a word for programs (`bad_input`, `needs_person`, `machinery`, `already_decided` …). Its message is
+    one line, `exit_code` is that of the command line, and `data` has further facts:
 
         try:
             await client.session("nosuchid").approve()
@@ -160,8 +160,10 @@ class Client:
     async def sessions(self, repo: str = "", limit: int = 0) -> "list[SessionEntry]":
         """Return all sessions, or those of a repository, newest first. A limit of 0 is none.
 
-        for entry in await client.sessions(limit=10):
-            print(entry["id"], entry["state"], entry["outcome"], entry["title"])
+        For example:
+
+            for entry in await client.sessions(limit=10):
+                print(entry["id"], entry["state"], entry["outcome"], entry["title"])
         """
         given = {"repo": self._calls.absolute(repo), "limit": limit}
         return cast("list[SessionEntry]", await self._calls.call("session.list", given))
@@ -169,8 +171,10 @@ class Client:
     async def check(self, repo: str = "", subject: str = "working", fresh: bool = False) -> "TreeVerdict":
         """Judge a working tree against HEAD, without a model. `subject` may be `as-is` or `head`.
 
-        verdict = await client.check()
-        print(verdict["green"], [one["status"] for one in verdict["results"]])
+        For example:
+
+            verdict = await client.check()
+            print(verdict["green"], [one["status"] for one in verdict["results"]])
         """
         given = {"repo": self._calls.absolute(repo), "subject": subject, "fresh": fresh}
         return cast("TreeVerdict", await self._calls.call("contract.check", given))
@@ -200,13 +204,15 @@ class Client:
         """Return a loop that is stated in code. `keys` are those of `[[loop]]`. See `Loop`."""
         from donewhen.server.library.callables import LoopServer  # loaded on use: most clients run no loop
 
-        table = {"level": "assisted", "deliver": [], **keys, "name": name, "intent": intent}
+        table: dict[str, Any] = {"level": "assisted", "deliver": [], **keys, "name": name, "intent": intent}
         return Loop(LoopServer(self._calls, table, self._calls.absolute(repo), gate, action))
 
     async def call(self, method: str, **params: Any) -> Any:
-        """Make any call of the program interface and return its result:
+        """Make any call of the program interface and return its result.
 
-        doctor = await client.call("doctor.run")
+        For example:
+
+            doctor = await client.call("doctor.run")
         """
         return await self._calls.call(method, params)
 
@@ -251,10 +257,12 @@ class ClientSession:
     async def result(self) -> RunResult:
         """Wait until the session has ended or waits for a person, and return how it is then.
 
-        result = await session.result()
-        print(result.outcome, result.reason)
-        if result.needs_you["kind"] == "contract":
-            await session.approve()
+        For example:
+
+            result = await session.result()
+            print(result.outcome, result.reason)
+            if result.needs_you["kind"] == "contract":
+                await session.approve()
         """
         from donewhen.session.outcome import Outcome  # loaded on use, as everything that works in a repository
 
@@ -281,8 +289,10 @@ class ClientSession:
     async def details(self) -> "SessionDetails":
         """Return everything that is known about the session.
 
-        details = await session.details()
-        print(details["engine"], details["iterations"], details["contract"]["checks"])
+        For example:
+
+            details = await session.details()
+            print(details["engine"], details["iterations"], details["contract"]["checks"])
         """
         return cast("SessionDetails", await self._call("session.get"))
 
@@ -316,8 +326,10 @@ class ClientSession:
     async def land(self, onto: str = "") -> "LandingResult":
         """Bring the judged tree of a verified session into a branch. `landed` is None if it was refused: see `reason`.
 
-        landing = await session.land(onto="main")
-        print(landing["landed"] or landing["reason"])
+        For example:
+
+            landing = await session.land(onto="main")
+            print(landing["landed"] or landing["reason"])
         """
         return cast("LandingResult", await self._call("session.land", onto=onto))
 

@@ -1,4 +1,4 @@
-"""Every command of README.md and docs/guide.md is typed in order, and the pages show what is printed.
+"""Every command of README.md and of the pages that one can follow is typed in order, and they show what is printed.
 
 No network: the models of the guide are scripted, and the provider of the README is a server on this machine that
 speaks its protocol. The `make` lines are looked up and not run: they belong to the checkout and have their own
@@ -6,8 +6,12 @@ tests.
 """
 
 import json
+import os
 import re
 import shlex
+import socket
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +71,39 @@ def test_every_command_of_the_readme_works_as_shown(reader: Reader) -> None:
         reader.variables["ANTHROPIC_BASE_URL"] = provider.url
         reader.follow(README)
     assert len(provider.received) == 2
+
+
+def test_every_program_of_the_page_about_python_works_as_shown(reader: Reader) -> None:
+    programs = ("first.py", "second.py", "third.py")
+    reader.aside = {f"python {name}": f"{shlex.quote(sys.executable)} {name}" for name in programs}
+    reader.follow(ROOT / "docs" / "python.md")
+    assert [command for command in reader.ran if command.startswith("python ")] == [*reader.aside]
+
+
+def test_every_client_of_the_page_about_clients_works_as_shown(reader: Reader) -> None:
+    needs("curl")
+    needs("jq")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    call = 'sh session.sh http://127.0.0.1:7730 "$PWD/shop" "greet the world"'
+    reader.aside = {"donewhen serve": f"donewhen serve --port {port}", call: call.replace("7730", str(port))}
+    reader.follow(ROOT / "docs" / "clients.md")
+    assert {"donewhen serve", call} <= {*reader.ran}
+
+
+def test_the_unit_for_systemd_is_sound(tmp_path: Path) -> None:
+    needs("systemd-analyze")
+    unit = (ROOT / "docs" / "donewhen.service").read_text()
+    here = tmp_path / "donewhen.service"
+    here.write_text(unit.replace("%h/.local/bin/donewhen", str(PROGRAM)))
+    verify = ["systemd-analyze", "verify", "--user", "--man=no", "--recursive-errors=no", str(here)]
+    variables = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    shown = subprocess.run(verify, env=variables, capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    here.write_text(f"{unit}\n[Service]\nKillMod=mixed\n")
+    control = subprocess.run(verify, env=variables, capture_output=True, text=True, check=False)
+    assert "KillMod" in control.stderr
 
 
 def make_lines() -> Iterator[tuple[str, str]]:

@@ -33,6 +33,17 @@ BROAD_EXCEPTS = {
         "whatever an engine raises is raised again, outside the group that watches its silence"
     ),
     "src/donewhen/loops/run_scheduler.py::_RunningScheduler._round": "it is a failed round, and the other loops go on",
+    "src/donewhen/server/calls/call_process.py::run": "the end of a call process: what breaks in a call is its error",
+    "src/donewhen/server/rpc/connection.py::RpcConnection._subscribe": "it is raised again",
+    "src/donewhen/server/rpc/dispatch.py::RpcDispatcher._result_of": (
+        "the boundary to a call: whatever breaks in it is an error of this call, and the connection goes on"
+    ),
+    "src/donewhen/server/library/callables.py::LoopServer._carried_out": (
+        "the boundary to a function of the user's program: what breaks in it is a failed action with its reason"
+    ),
+    "src/donewhen/server/mcp/verify_jobs.py::VerifyJobs._work": (
+        "the boundary to work for which no caller waits: what breaks in it is its result, and the server goes on"
+    ),
     "src/donewhen/session/loop/round.py::_attempt": (
         "the engine boundary: whatever breaks in an engine, its work is judged all the same, and an event says why"
     ),

@@ -194,7 +194,7 @@ class Daemon:
             return lines[0] if lines else "" if _is_there(self.pid) else "ended"
 
         line = eventually(found, words)
-        assert line != "ended" or words in self.log, self.log
+        assert line != "ended" or words in self.log, (self.wait(), self.log)
         return line
 
     def client(self) -> Client:

@@ -24,7 +24,7 @@ def main() -> None:
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, ignored)
     program = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=sys.stderr)
     tell({"pid": program.pid})
     with selectors.DefaultSelector() as selector:
@@ -40,6 +40,11 @@ def main() -> None:
                 else:
                     kill_all()
                     os._exit(0)
+
+
+def ignored(number: int, frame: object) -> None:
+    """Let the signal wake the loop, and do nothing else."""
+    del number, frame
 
 
 def tell(answer: object) -> None:

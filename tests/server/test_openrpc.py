@@ -106,7 +106,7 @@ def test_every_option_of_run_is_a_parameter_of_session_start() -> None:
 
 def test_what_begins_answers_with_the_id_and_all_errors_have_a_kind() -> None:
     beginning = {name for name, method in by_name().items() if method["x-begins"]}
-    assert beginning == {"session.start", "session.resume", "session.replay", "loop.run"}
+    assert beginning == {"session.start", "session.resume", "session.replay", "loop.run", "loop.run_stated"}
     assert {by_name()[name]["result"]["schema"]["$ref"] for name in beginning} == {"#/components/schemas/Begun"}
     errors = described()["components"]["errors"]
     assert {name for name, error in errors.items() if error["code"] == -32000} == {

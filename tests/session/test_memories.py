@@ -58,5 +58,5 @@ def test_repairs_of_a_repository_are_listed_for_any_path(place: Path) -> None:
 def test_every_method_is_found_by_its_name() -> None:
     names = [name for name in TABLE if name.startswith("memory.")]
     of_repairs = ("list", "show", "recall", "forget", "export", "import", "signature")
-    assert names == [f"memory.{verb}" for verb in (*of_repairs, "texts", "forget_texts")]
+    assert names == [f"memory.{verb}" for verb in (*of_repairs, "texts", "forget_texts", "record", "notes")]
     assert all(callable(TABLE[name].function) for name in names)

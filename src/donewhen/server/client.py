@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from donewhen.errors import BadInput
 from donewhen.server.call_errors import CallFailed
 from donewhen.workspace.state_dir import private_directory
 
@@ -22,6 +23,14 @@ CONNECT_SECS = 5.0
 def socket_path(state: Path) -> Path:
     """Return the path of the daemon's socket."""
     return private_directory(state / "daemon") / "rpc.sock"
+
+
+def remove_stale(path: Path) -> None:
+    """Remove the socket of a daemon that died. The caller holds the lock of the daemon."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise BadInput(f"{path} is in the way and cannot be removed: {error.strerror}") from error
 
 
 def connect(state: Path) -> "DaemonClient | None":

@@ -6,12 +6,13 @@ It takes over what a crash left, runs the loops of the repositories that a perso
 it waits a moment for what works, then stops it in a way that the next daemon resumes.
 """
 
+import asyncio
 import contextlib
 import datetime
 import fcntl
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 import anyio
@@ -21,7 +22,7 @@ from donewhen.errors import BadInput, DonewhenError
 from donewhen.records import frozen
 from donewhen.server.calls.calls import CallProcesses
 from donewhen.server.calls.prepared_process import PreparedProcess
-from donewhen.server.client import socket_path
+from donewhen.server.client import remove_stale, socket_path
 from donewhen.server.daemon_service import DaemonService
 from donewhen.server.local_service import open_service
 from donewhen.server.loops_of_user import run_loops_of_user
@@ -39,7 +40,20 @@ from donewhen.workspace.state_dir import state_root
 RESUMED_DAYS = 1
 """An interrupted session is resumed at the start only if it worked so recently."""
 MOST_RESTARTS = 3
-"""Processes in a row that may die without a new event before a session is left to a person."""
+"""Processes in a row that may die before anything is done, and then a session is left to a person."""
+BEGINNINGS = (
+    "state_changed",
+    "engine_selected",
+    "model_selected",
+    "iteration_started",
+    "check_started",
+    "tool_call",
+    "planning_started",
+    "subtask_started",
+    "evaluation_started",
+    "hint_recalled",
+)
+"""Events that a process writes before it does anything. One that dies then has made no progress."""
 DRAIN_SECS = 10.0
 ALL_RIGHTS = frozenset(Right)
 Say = Callable[[str], None]
@@ -58,6 +72,7 @@ def serve(options: ServeOptions, say: Say) -> int:
     """Serve until SIGTERM or SIGINT. Return the exit code."""
     state = state_root(os.environ)
     with _only_daemon(state):
+        remove_stale(socket_path(state))
         prepared = PreparedProcess.fork()
         try:
             listener = listen(options.web)  # after the fork: a process of a session must not keep the port
@@ -69,7 +84,11 @@ def serve(options: ServeOptions, say: Say) -> int:
 @contextlib.contextmanager
 def _only_daemon(state: Path) -> Generator[None]:
     """Hold the lock of the daemon. Raise BadInput if another one has it."""
-    lock = os.open(socket_path(state).with_name("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    place = socket_path(state).with_name("lock")
+    try:
+        lock = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise BadInput(f"{place} cannot be opened: {error.strerror}") from error
     try:
         try:
             # A lock of this process alone: forked processes, which outlive a daemon that is killed, do not hold it.
@@ -99,16 +118,18 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
             await _serve_socket(core.service, stream)
 
         with open_access(state) as access:
-            mounts = [WebMount(path="/mcp", app=McpEndpoint(core.service, tasks, state, say), public=True)]
+            endpoint = McpEndpoint(core.service, tasks, state, say)
+            mounts = [WebMount(path="/mcp", app=endpoint, identify=endpoint.identify)]
             core.calls.mcp_address = f"{listener.address}/mcp"
             numbers = core.service.numbers
             web = serve_web(core.service, TABLE, access, listener, say, mounts=mounts, numbers=numbers)
-            async with listening(path, client, os.geteuid()), web, _signals() as stop:
-                say(f"the daemon listens on {path}")
-                await _take_over(core.service, core.store.archive, say)
-                tasks.start_soon(run_loops_of_user, core.calls, TrustBook(state), core.store.url, say)
-                await stop.wait()
-                await _drain(core.calls, stop, options.drain_secs, say)
+            async with listening(path, client, os.geteuid()), web:
+                with _signals() as stop:
+                    say(f"the daemon listens on {path}")
+                    await _take_over(core.service, core.store.archive, say)
+                    tasks.start_soon(run_loops_of_user, core.calls, TrustBook(state), core.store.url, say)
+                    await stop.wait()
+                    await _drain(core.calls, stop, options.drain_secs, say)
         tasks.cancel_scope.cancel()
     return 0
 
@@ -161,22 +182,23 @@ class _StopRequest:
             await self._changed.wait()
 
 
-@contextlib.asynccontextmanager
-async def _signals() -> AsyncGenerator[_StopRequest]:
-    stop = _StopRequest()
+@contextlib.contextmanager
+def _signals() -> Generator[_StopRequest]:
+    """Receive signals while the block runs. Later ones are ignored: the process is about to end."""
+    stop, loop = _StopRequest(), asyncio.get_running_loop()
 
-    async def receive() -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            ready.set()
-            async for one in signals:
-                stop.add(one)
+    def receive(number: int, frame: object) -> None:
+        del frame
+        loop.call_soon_threadsafe(stop.add, signal.Signals(number))
 
-    ready = anyio.Event()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(receive)
-        await ready.wait()
+    try:
+        for one in (signal.SIGTERM, signal.SIGINT):
+            # The receivers of anyio and asyncio leave a moment at their end in which a signal kills the process.
+            signal.signal(one, receive)
         yield stop
-        tasks.cancel_scope.cancel()
+    finally:
+        for one in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(one, signal.SIG_IGN)
 
 
 async def _take_over(service: DaemonService, archive: Archive, say: Say) -> None:
@@ -214,8 +236,9 @@ def _why_not_resumed(archive: Archive, row: SessionRow) -> str | None:
         return f"its last event is older than {RESUMED_DAYS} day"
     restarts = 0
     for record in archive.records(row.id):
-        restarts = 0 if record.seq is not None else restarts + (record.kind == OwnerChanged.KIND)
-    return f"{restarts} processes in a row died before anything happened" if restarts >= MOST_RESTARTS else None
+        is_progress = record.seq is not None and record.kind not in BEGINNINGS
+        restarts = 0 if is_progress else restarts + (record.kind == OwnerChanged.KIND)
+    return f"{restarts} processes in a row died before anything was done" if restarts >= MOST_RESTARTS else None
 
 
 async def _drain(calls: CallProcesses, stop: _StopRequest, secs: float, say: Say) -> None:

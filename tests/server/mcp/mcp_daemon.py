@@ -11,19 +11,22 @@ import itertools
 import json
 import os
 import re
+import select
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from donewhen.server.mcp.clients import McpClients
 from donewhen.workspace.state_dir import state_root
 from program import PROGRAM
 
 SECONDS = 120.0
+LOOK_SECS = 0.25
+T = TypeVar("T")
 VERSION = "2026-07-28"
 CHANGED = Path(__file__).with_name("serve_mcp.py")
 ADDRESS = re.compile(r"http://127\.0\.0\.1:([0-9]+)/")
@@ -95,11 +98,13 @@ class McpClientOfTests:
 
     def verdict(self, **arguments: Any) -> Any:
         """Call `verify` until there is a verdict."""
-        found = self.tool("verify", **arguments)
-        while found["state"] == "running":
-            time.sleep(0.25)
-            found = self.tool("verify", handle=found["handle"])
-        return found
+        handle = arguments.get("handle") or self.tool("verify", **arguments)["handle"]
+
+        def verdict() -> Any:
+            found = self.tool("verify", handle=handle)
+            return None if found["state"] == "running" else found
+
+        return eventually(verdict)
 
 
 def message(method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -151,8 +156,19 @@ def running(cwd: Path, *options: str) -> Generator[McpDaemon]:
 
 def _port(process: "subprocess.Popen[bytes]", said: Path) -> int:
     """Wait until the daemon has said its address."""
+
+    def port() -> int:
+        assert process.poll() is None, said.read_text()
+        found = ADDRESS.search(said.read_text())
+        return int(found[1]) if found else 0
+
+    return eventually(port)
+
+
+def eventually(look: Callable[[], T | None]) -> T:
+    """Look again and again until there is something, no more often than a client may ask."""
     until = time.monotonic() + SECONDS
-    while not (found := ADDRESS.search(said.read_text())):
-        assert process.poll() is None and time.monotonic() < until, said.read_text()
-        time.sleep(0.05)
-    return int(found[1])
+    while not (found := look()):
+        assert time.monotonic() < until
+        select.select([], [], [], LOOK_SECS)
+    return found

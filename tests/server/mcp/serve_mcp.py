@@ -1,15 +1,14 @@
 """Program of the tests: the core of the daemon with its web side and MCP, until stdin is closed.
 
-python serve_mcp.py [--with-token NAME] [--any-host]
+python serve_mcp.py --as-client NAME [--any-host]
 
-With a token, every request is made with that of this new client. With any host, the defences of the web side against
+Every request counts as one of this new client. With any host, the defences of the web side against
 other hosts and origins are off.
 """
 
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -17,7 +16,7 @@ import anyio.to_thread
 from donewhen.server.calls.prepared_process import PreparedProcess
 from donewhen.server.client import socket_path
 from donewhen.server.local_service import PLACES, open_service
-from donewhen.server.mcp.clients import McpClients
+from donewhen.server.mcp.clients import McpClient, McpClients
 from donewhen.server.mcp.endpoint import McpEndpoint
 from donewhen.server.methods.table import TABLE
 from donewhen.server.web.access import open_access
@@ -27,7 +26,7 @@ from donewhen.server.web.options import WebOptions, listen
 from donewhen.server.web.serve import serve_web
 from donewhen.workspace.state_dir import state_root
 
-CLIENT = "--with-token"
+CLIENT = "--as-client"
 
 
 def say(line: str) -> None:
@@ -37,24 +36,16 @@ def say(line: str) -> None:
 async def serve(prepared: PreparedProcess, state: Path) -> None:
     with open_access(state) as access:
         async with open_service(prepared, PLACES, say) as core, anyio.create_task_group() as tasks:
-            endpoint: Any = McpEndpoint(core.service, tasks, state, say)
-            if CLIENT in sys.argv:
-                endpoint = with_token(endpoint, McpClients(state).create(sys.argv[sys.argv.index(CLIENT) + 1]))
-            mount = WebMount(path="/mcp", app=endpoint, public=True)
+            endpoint = McpEndpoint(core.service, tasks, state, say)
+            name = sys.argv[sys.argv.index(CLIENT) + 1]
+            McpClients(state).create(name)
+            caller = McpClient(name=name, tools=frozenset()).caller(None)
+            mount = WebMount(path="/mcp", app=endpoint, identify=lambda _: caller)
             any_host = "--any-host" in sys.argv
             listener = listen(WebOptions(port=0, defences=WebDefences(host=not any_host, origin=not any_host)))
             async with serve_web(core.service, TABLE, access, listener, say, mounts=[mount]):
                 await anyio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)
             tasks.cancel_scope.cancel()
-
-
-def with_token(endpoint: Any, token: str) -> Any:
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        others = [one for one in scope["headers"] if one[0] != b"authorization"]
-        headers = [*others, (b"authorization", f"Bearer {token}".encode())]
-        await endpoint({**scope, "headers": headers}, receive, send)
-
-    return app
 
 
 if __name__ == "__main__":

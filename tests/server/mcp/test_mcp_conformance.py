@@ -38,11 +38,11 @@ SCENARIOS = (
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[McpDaemon]:
-    """An endpoint that adds the token to each request: the suite knows none."""
+    """An endpoint that knows the client without a token: the suite has none."""
     home = tmp_path_factory.mktemp("conformance")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(home))
-        with running(home, "--with-token", "suite") as daemon:
+        with running(home, "--as-client", "suite") as daemon:
             McpClientOfTests(daemon.port, "").tools()  # loads the SDK: the suite has short timeouts
             yield daemon
 
@@ -69,6 +69,6 @@ def test_a_scenario_of_the_official_suite_passes(scenario: str, endpoint: McpDae
 
 
 def test_the_suite_finds_an_endpoint_that_takes_any_host(tmp_path: Path) -> None:
-    with running(tmp_path, "--with-token", "suite", "--any-host") as daemon:
+    with running(tmp_path, "--as-client", "suite", "--any-host") as daemon:
         found = checks_of("dns-rebinding-protection", daemon, tmp_path)
     assert any(one["status"] == "FAILURE" for one in found)

@@ -8,12 +8,12 @@ import json
 import os
 import signal
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
-from mcp_daemon import VERSION, McpClientOfTests, McpDaemon, message, running
+from mcp_daemon import VERSION, McpClientOfTests, McpDaemon, eventually, message, running
 
 from donewhen.server.mcp.audit import problem_of
 from donewhen.server.mcp.clients import McpClients
@@ -148,9 +148,10 @@ def test_no_tool_decides_or_answers_for_the_person(daemon: McpDaemon, repo: Path
         ("diff", {}),
     ],
 )
-def test_arguments_that_are_not_as_described_are_refused(asking: McpClientOfTests, tool: str, given: object) -> None:
-    assert isinstance(given, dict)
-    assert asking.refused(tool, **given).kind == "bad_input"  # pyright: ignore[reportUnknownArgumentType]
+def test_arguments_that_are_not_as_described_are_refused(
+    asking: McpClientOfTests, tool: str, given: dict[str, Any]
+) -> None:
+    assert asking.refused(tool, **given).kind == "bad_input"
 
 
 @pytest.fixture(scope="module")
@@ -198,14 +199,14 @@ def test_a_client_that_vanishes_in_a_call_leaves_an_outcome_and_its_verdict_goes
         connection.request("POST", "/mcp", body, {**headers, "Mcp-Method": "tools/call", "Mcp-Name": "contract"})
         connection.close()
     assert client.verdict(handle=handle)["state"] == "done"
-    until = time.monotonic() + 60
-    while True:
+
+    def complete() -> bool:
         entries = daemon.entries(client)
         intents = {one["call"] for one in entries if one["kind"] == "intent"}
-        if intents == {one["call"] for one in entries if one["kind"] == "outcome"}:
-            break
-        assert time.monotonic() < until
-        time.sleep(0.25)
+        return intents == {one["call"] for one in entries if one["kind"] == "outcome"}
+
+    eventually(complete)
+    entries = daemon.entries(client)
     assert {one["outcome"] for one in entries if one["kind"] == "outcome"} <= {"ok", "cancelled"}
     assert problem_of(daemon.audit) == ""
 
@@ -223,10 +224,7 @@ def test_a_call_that_a_kill_of_the_daemon_interrupted_is_unknown_after_the_next_
         headers |= {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": VERSION}
         body = json.dumps(message("tools/call", {"name": "contract", "arguments": {"repo": str(repo)}})).encode()
         connection.request("POST", "/mcp", body, {**headers, "Mcp-Method": "tools/call", "Mcp-Name": "contract"})
-        until = time.monotonic() + 60
-        while not (daemon.audit.exists() and daemon.entries(client)):
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        eventually(lambda: daemon.audit.exists() and daemon.entries(client))
         daemon.process.kill()
         os.kill(prepared, signal.SIGCONT)
         connection.close()

@@ -3,20 +3,20 @@
 import json
 import os
 import subprocess
-import time
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
+from mcp_daemon import LOOK_SECS, eventually
 
 from donewhen.server.mcp.audit import problem_of
 from donewhen.workspace.state_dir import state_root
 from program import PROGRAM, donewhen
 from runs.scenes import RIGHT, script
-
-SECONDS = 60.0
 
 
 def spoken(repo: Path, work: Callable[[Any], Awaitable[Any]], *options: str, mode: str = "auto") -> Any:
@@ -39,7 +39,7 @@ async def run_to_the_end(client: Any, repo: Path) -> Any:
         known = await client.call_tool("status", {"session": began.structured_content["id"]})
         if known.structured_content["state"] == "finished":
             return known.structured_content
-        await anyio.sleep(0.25)
+        await anyio.to_thread.run_sync(threading.Event().wait, LOOK_SECS)
 
 
 @pytest.mark.promise("command.mcp")
@@ -66,7 +66,7 @@ def test_with_a_daemon_the_calls_go_through_it_and_a_session_outlives_its_client
     with subprocess.Popen([PROGRAM, "serve", "--no-board"], cwd=repo.parent, stderr=subprocess.PIPE) as daemon:
         session = ""
         try:
-            wait_until(lambda: (state_root(os.environ) / "daemon" / "rpc.sock").exists())
+            eventually(lambda: (state_root(os.environ) / "daemon" / "rpc.sock").exists())
             session = spoken(repo, work)
             assert known_of(repo, session)["live"]
         finally:
@@ -78,13 +78,6 @@ def known_of(repo: Path, session: str) -> dict[str, Any]:
     return next(
         one for one in map(json.loads, donewhen("list", "--json", cwd=repo).out.splitlines()) if one["id"] == session
     )
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + SECONDS
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 @pytest.mark.promise("mcp.governed")

@@ -1,11 +1,10 @@
 """The tools of MCP over HTTP, on real sessions with a scripted model."""
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_daemon import McpClientOfTests, McpDaemon, ToolFailed
+from mcp_daemon import McpClientOfTests, McpDaemon, ToolFailed, eventually
 
 from program import donewhen
 from repositories import write
@@ -20,23 +19,19 @@ OUTSIDE = ["run", "status", "diff"]
 
 def wait_for(client: McpClientOfTests, session: str, *states: str) -> Any:
     """Return what is known about a session as soon as it is in one of the states."""
-    until = time.monotonic() + 60
-    while True:
-        known = client.tool("status", session=session)
-        if known["state"] in states and not known["live"]:
-            return known
-        assert time.monotonic() < until, known["state"]
-        time.sleep(0.25)
+
+    def known() -> Any:
+        found = client.tool("status", session=session)
+        return found if found["state"] in states and not found["live"] else None
+
+    return eventually(known)
 
 
 def waiting_session(client: McpClientOfTests, repo: Path) -> str:
     """Start a session that works until its question is answered. Return its id."""
     model = script(repo.parent / "asks.json", ASKS)
     session = client.tool("run", intent="say right", repo=str(repo), model=model)["id"]
-    until = time.monotonic() + 60
-    while not client.tool("status", session=session)["question"]:
-        assert time.monotonic() < until
-        time.sleep(0.25)
+    eventually(lambda: client.tool("status", session=session)["question"])
     return session
 
 
@@ -153,14 +148,14 @@ def test_a_question_of_a_client_waits_in_the_session_until_a_person_answers(daem
     model = script(repo.parent / "slow.json", slow)
     session = client.tool("run", intent="say right", repo=str(repo), model=model)["id"]
     agent = daemon.client("agent", session=session)
-    until = time.monotonic() + 60
-    while True:
+
+    def begun() -> str:
         try:
-            agent.tool("report_progress", text="begun")
-            break
+            return agent.tool("report_progress", text="begun")["result"]
         except ToolFailed:  # it does not work yet
-            assert time.monotonic() < until
-            time.sleep(0.25)
+            return ""
+
+    eventually(begun)
     asked = agent.tool("ask_person", question="which colour?")
     assert asked["state"] == "waiting"
     assert agent.tool("ask_person", question="which colour?") == asked

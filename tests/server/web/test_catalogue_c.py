@@ -6,6 +6,7 @@ The rows that need another user or a sandbox are in test_web_from_outside.py.
 import contextlib
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,10 @@ def attacked(attack: Attack, state: Path, defences: WebDefences) -> bool:
         return attack.succeeds(daemon)
 
 
+def off(defences: WebDefences) -> list[str]:
+    return [one.name for one in fields(defences) if not getattr(defences, one.name)]
+
+
 @pytest.mark.sample(24)
 @pytest.mark.parametrize("attack", ATTACKS, ids=str)
 def test_the_attack_succeeds_without_its_defence_and_fails_with_it(
@@ -72,8 +77,15 @@ def test_the_attack_succeeds_without_its_defence_and_fails_with_it(
         assert not attacked(attack, tmp_path / str(number), defences)
 
 
-def test_every_row_of_the_catalogue_has_its_place() -> None:
+def test_every_row_of_the_catalogue_has_its_place(show_table: Callable[[str], None]) -> None:
     rows = {attack.row for attack in ATTACKS} | ELSEWHERE.keys()
+    tried = [(attack.row, attack.name, f"succeeds without: {' and '.join(off(attack.without))}") for attack in ATTACKS]
+    others = [
+        (row, "", f"is tested in {file}" if file else "is about sessions, gates and questions")
+        for row, file in ELSEWHERE.items()
+    ]
+    lines = sorted((*tried, *others), key=lambda line: int(line[0][1:]))
+    show_table("\n".join(f"{row:4} {name[:60]:60} {what}" for row, name, what in lines))
 
     assert rows == {f"C{number}" for number in range(1, 33)}
     assert [file for file in ELSEWHERE.values() if not (ROOT / file).exists()] == []

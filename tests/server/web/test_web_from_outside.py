@@ -4,17 +4,22 @@ Each runs the same probe. Started by the owner it reaches everything, so it is a
 """
 
 import json
+import os
 import shlex
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 from web_daemon import WebDaemon, running
 
+from donewhen.server.web.defences import ALL, WebDefences
+from donewhen.server.web.options import WebOptions
+from donewhen.server.web.peer_user import UserCheck, owner_of
 from donewhen.workspace.process.launch import Launcher
 from donewhen.workspace.sandbox.level import recorded_probe
 from needs import leave_out, needs, needs_root
@@ -48,46 +53,68 @@ def public() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.fixture
-def served(public: Path) -> Iterator[WebDaemon]:
-    with running(public / "state") as daemon, socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(daemon.state / "daemon" / "rpc.sock"))
-        listener.listen()
-        yield daemon
+@contextmanager
+def served_in(public: Path, defences: WebDefences = ALL) -> Generator[WebDaemon]:
+    with running(public / "state", WebOptions(port=0, defences=defences)) as daemon:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(daemon.state / "daemon" / "rpc.sock"))
+            listener.listen()
+            yield daemon
 
 
-def test_another_user_reads_no_token_and_decides_nothing(served: WebDaemon, public: Path) -> None:
+def become(user: str) -> list[str]:
+    needs_root()
+    return [needs("setpriv"), f"--reuid={user}", f"--regid={user}", "--clear-groups", "--"]
+
+
+def test_another_user_gets_no_answer_reads_no_token_and_decides_nothing(public: Path) -> None:
     """C10"""
-    needs_root()
-    becoming = [needs("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
-    probe = public / PROBE.name
-
-    assert probed([], served, probe) == ALL_OF_IT
-    assert probed(becoming, served, probe) == {
-        "the port": "401",
-        "the names": "PermissionError",
-        "the token": "PermissionError",
-        "a decision": "PermissionError",
-        "the socket": "PermissionError",
-    }
+    with served_in(public) as daemon:
+        found = probed(become(NOBODY), daemon, public / PROBE.name)
+        assert found.pop("the port") == "403"
+        assert set(found.values()) == {"PermissionError"}
+        assert "refused: a connection of another user" in daemon.log
+        assert probed([], daemon, public / PROBE.name) == ALL_OF_IT
 
 
-def test_without_its_modes_the_directory_would_give_the_token_to_another_user(served: WebDaemon, public: Path) -> None:
-    """C10, the control"""
-    needs_root()
-    becoming = [needs("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
-    for path in (served.state, served.state / "daemon"):
-        path.chmod(0o755)
-    for name in ("decide_token", "rpc.sock"):
-        (served.state / "daemon" / name).chmod(0o666)
+def test_without_the_modes_of_its_directory_the_token_would_be_anybodys(public: Path) -> None:
+    """C10 without one defence: the other one, that connections have to be of the same user, still holds."""
+    for defences, decision in ((WebDefences(user=False), "200"), (ALL, "403")):
+        with served_in(public, defences) as daemon:
+            for path in (daemon.state, daemon.state / "daemon"):
+                path.chmod(0o755)
+            for name in ("decide_token", "rpc.sock"):
+                (daemon.state / "daemon" / name).chmod(0o666)
+            found = probed(become(NOBODY), daemon, public / PROBE.name)
+            (daemon.state / "daemon" / "rpc.sock").unlink()
 
-    assert probed(becoming, served, public / PROBE.name) == ALL_OF_IT
+        assert (found["the token"], found["a decision"]) == ("read", decision)
 
 
-def test_a_program_of_the_same_user_without_the_token_is_refused(served: WebDaemon) -> None:
+def test_without_the_check_of_the_user_the_modes_still_hold(public: Path) -> None:
+    """C10"""
+    with served_in(public, WebDefences(user=False)) as daemon:
+        found = probed(become(NOBODY), daemon, public / PROBE.name)
+        assert found.pop("the port") == "401"
+        assert set(found.values()) == {"PermissionError"}
+
+
+def test_the_kernel_says_whose_a_connection_is() -> None:
+    assert UserCheck().works
+    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        with socket.create_server((address, 0), family=family) as server:
+            own = server.getsockname()[:2]
+            with socket.create_connection(own) as client:
+                peer = client.getsockname()[:2]
+                assert owner_of(peer, own) == os.geteuid()
+            assert owner_of(peer, own) is None
+
+
+def test_a_program_of_the_same_user_without_the_token_is_refused(public: Path) -> None:
     """C14"""
-    assert probed([], served)["the port"] == "401"
-    assert served.service.done == ["session.approve by the decide token"]
+    with served_in(public) as daemon:
+        assert probed([], daemon)["the port"] == "401"
+        assert daemon.service.done == ["session.approve by the decide token"]
 
 
 @pytest.fixture

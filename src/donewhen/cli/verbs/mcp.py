@@ -27,7 +27,7 @@ def command(token_file: Path | None, new_client: str, allow: tuple[str, ...], re
         return _create(new_client, allow, token_file)
     if remove_client:
         return _remove(remove_client)
-    from donewhen.server.mcp.run_stdio import run_stdio
+    from donewhen.server.run_mcp import run_stdio
 
     return run_stdio(token_file, say)
 

@@ -126,7 +126,8 @@ class CallProcesses:
         except (CallFailed, CallRefused, MachineryBroke) as error:
             if not has_begun:
                 raise
-            say(f"donewhen: {error}")
+            if not self._draining:  # it was stopped then
+                say(f"donewhen: {error}")
             tell({"error": str(error), "exit_code": error.exit_code})
         else:
             if has_begun:

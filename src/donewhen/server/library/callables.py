@@ -50,10 +50,11 @@ class LoopServer:
         self.gate = gate
         self._action = action
         self._repo = repo or calls.absolute(".")
+        command = [sys.executable, "-I", "-S", bridge.__file__, str(self._socket(table["name"]))]
         self._table = {
             **table,
             "gate": gate if isinstance(gate, str) else "ask",
-            "action": action if isinstance(action, str) else f"command:{shlex.join(self._bridge(table['name']))}",
+            "action": action if isinstance(action, str) else f"command:{shlex.join(command)}",
         }
         self._stack = contextlib.AsyncExitStack()
 
@@ -90,10 +91,6 @@ class LoopServer:
         await anyio.sleep((due - now).total_seconds())
 
     # -- the action --
-
-    def _bridge(self, name: str) -> list[str]:
-        """Return the command that hands the action over to this program."""
-        return [sys.executable, "-I", "-S", bridge.__file__, str(self._socket(name))]
 
     def _socket(self, name: str) -> Path:
         """Return the socket of the loop: the same one when the program starts again, for what waits meanwhile."""

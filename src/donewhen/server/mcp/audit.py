@@ -77,7 +77,7 @@ class AuditLog:
         return call
 
     def end(self, call: str, outcome: str, detail: str = "") -> None:
-        """Record what became of a call: `ok`, `error`, `refused`, `cancelled` or `unknown`."""
+        """Record what became of a call: `ok`, `error`, `refused`, `cancelled`, `broken` or `unknown`."""
         self._append(
             "the call was made, but its outcome is not recorded",
             kind=OUTCOME,

@@ -26,6 +26,8 @@ from donewhen.workspace.state_dir import private_directory
 
 PREFIX = "donewhen_mcp_"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+CALLER = "mcp:"
+"""The beginning of the names of callers that are clients of MCP."""
 LONGEST_TOKEN = 200
 RIGHTS = frozenset({Right.OBSERVE, Right.SUBMIT})
 """What every MCP client has at most. No client of MCP decides for the person."""
@@ -39,7 +41,7 @@ class McpClient:
     """The only session that it may use; empty for all."""
 
     def caller(self, surroundings: Surroundings | None) -> Caller:
-        name = f"mcp:{self.name}"
+        name = f"{CALLER}{self.name}"
         return Caller(name=name, rights=RIGHTS, session=self.session, surroundings=surroundings)
 
 
@@ -59,6 +61,8 @@ class McpClients:
         """
         if not NAME.fullmatch(name):
             raise BadInput(f"{name!r} is no name of a client: use at most 64 letters, digits, '_', '.' or '-'")
+        if while_here:
+            self.remove_ended()
         known = IN_SESSION if session else frozenset(TOOLS)
         for tool in tools:
             if tool not in known:
@@ -89,9 +93,12 @@ class McpClients:
                 if not _is_valid(json.loads(path.read_text())):
                     path.unlink()
 
-    def by_header(self, authorization: str | None) -> McpClient | None:
+    def by_name(self, name: str) -> McpClient | None:
+        return next((client for _, client in self._all() if client.name == name), None)
+
+    def by_header(self, authorization: str) -> McpClient | None:
         """Return the client whose token is in an `Authorization` header."""
-        scheme, _, token = (authorization or "").partition(" ")
+        scheme, _, token = authorization.partition(" ")
         return self.by_token(token) if scheme.lower() == "bearer" else None
 
     def by_token(self, token: str) -> McpClient | None:

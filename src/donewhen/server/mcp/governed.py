@@ -58,7 +58,7 @@ class GovernedTools:
 
     async def call(self, client: McpClient, tool: str, given: Mapping[str, Any]) -> Any:
         self._require_rate(client, "")
-        call, outcome, detail = "", "cancelled", ""
+        call, outcome, detail = "", "broken", ""
         with anyio.CancelScope(shield=True):  # an intent that is recorded gets an outcome
             call = await self._begin(client, tool, given)
         try:
@@ -72,8 +72,8 @@ class GovernedTools:
         except DonewhenError as error:
             outcome, detail = "error", f"{error_data(error)['kind']}: {error}"
             raise
-        except Exception as error:
-            outcome, detail = "error", type(error).__name__
+        except anyio.get_cancelled_exc_class():
+            outcome = "cancelled"
             raise
         finally:
             with anyio.CancelScope(shield=True):

@@ -47,9 +47,12 @@ def server(tools: GovernedTools, client_of: ClientOf) -> Server[Any]:
         if params.name not in TOOLS:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:60]}")
         try:
-            return _result(await tools.call(client_of(context), params.name, params.arguments or {}))
-        except DonewhenError as error:
-            return _problem(error)
+            found = await tools.call(client_of(context), params.name, params.arguments or {})
+        except DonewhenError as error:  # for the model that made the call, so that it can correct itself
+            facts = {**error_data(error), "problem": str(error)}
+            return _answer(f"ERROR: {facts['kind']}: {error}", facts, is_error=True)
+        whole: dict[str, Any] = {**found} if isinstance(found, Mapping) else {"result": found}
+        return _answer(json.dumps(whole, ensure_ascii=False), whole, is_error=False)
 
     async def list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         del context, params
@@ -94,16 +97,6 @@ def _tool(spec: ToolSpec, client: McpClient) -> types.Tool:
     )
 
 
-def _result(found: Any) -> types.CallToolResult:
-    whole: dict[str, Any] = {**found} if isinstance(found, Mapping) else {"result": found}
-    text = json.dumps(whole, ensure_ascii=False)
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=whole)
-
-
-def _problem(error: DonewhenError) -> types.CallToolResult:
-    """Return an error of this program for the model that made the call, so that it can correct itself."""
-    facts = {**error_data(error), "problem": str(error)}
-    text = f"ERROR: {facts['kind']}: {error}"
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)], structured_content=facts, is_error=True
-    )
+def _answer(text: str, facts: dict[str, Any], is_error: bool) -> types.CallToolResult:
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
+    return types.CallToolResult(content=content, structured_content=facts, is_error=is_error)

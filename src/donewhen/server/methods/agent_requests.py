@@ -86,7 +86,7 @@ def _shown(contract: "Contract") -> "ShownContract":
 
 
 def session_report(id: str, text: str, by: str) -> str:
-    """Show a line of an agent to the people who watch a session. Return the id of the session."""
+    """Show a line to the people who watch a session: `by` says who reports it. Return the id of the session."""
     line = " ".join(text.split())
     if not line:
         raise BadInput("the report has no visible text")
@@ -97,7 +97,7 @@ def session_report(id: str, text: str, by: str) -> str:
 def session_ask(id: str, question: str, prompt: str) -> "AskedQuestion":
     """Ask the person of a session. The answer comes later: `session.question` returns it.
 
-    `question` is an id that the caller chooses. A question with the same id is asked once.
+    `prompt` is the question in words, and `question` an id that the caller chooses. It is asked once for an id.
     """
     known = _question(_state_of(id), question)
     if known is not None:
@@ -109,7 +109,7 @@ def session_ask(id: str, question: str, prompt: str) -> "AskedQuestion":
 
 
 def session_question(id: str, question: str) -> "AskedQuestion":
-    """Return how far a question is that was asked with this id, and the answer of the person."""
+    """Return how far the question with the id `question` is, and the answer of the person."""
     known = _question(_state_of(id), question)
     if known is None:
         raise BadInput("there is no question with this id")
@@ -149,14 +149,14 @@ def _ask_owner(id: str, request: dict[str, Any]) -> tuple[str, bool]:
 
 
 def memory_record(context: CallContext, text: str, by: str, repo: str = "") -> "Note":
-    """Keep a note about a repository in the memory. The same note of the same author is kept once."""
+    """Keep a note of the author `by` about a repository in the memory. The same note is kept once."""
     from donewhen.session.verbs.notes import record_note
 
     return {**record_note(text, by, place(repo), context.say)}
 
 
 def memory_notes(context: CallContext, words: str, repo: str = "") -> "list[Note]":
-    """Return the notes about a repository that contain all of the words, newest first."""
+    """Return the notes about a repository that contain all of the `words`, newest first."""
     from donewhen.session.verbs.notes import find_notes
 
     return [{**note} for note in find_notes(words, place(repo), context.say)]

@@ -27,7 +27,7 @@ Serve = Callable[[SocketStream], Awaitable[None]]
 @contextlib.asynccontextmanager
 async def listening(path: Path, serve: Serve, user: int) -> AsyncGenerator[None]:
     """Serve clients of this user while the block runs. Remove the socket afterwards."""
-    path.unlink(missing_ok=True)  # left by a daemon that died: the caller holds the lock of the daemon
+    path.unlink(missing_ok=True)  # left by a program that died
     connected = anyio.CapacityLimiter(MOST_CONNECTIONS)
 
     async def client(stream: SocketStream) -> None:

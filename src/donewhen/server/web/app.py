@@ -25,7 +25,7 @@ from donewhen.server.web.allowances import POSTS_PER_SECOND, Allowances
 from donewhen.server.web.bodies import BodyTooLong, ClientLeft, body_of, limited, replayed
 from donewhen.server.web.metrics import MEDIA_TYPE, metrics_text
 from donewhen.server.web.options import WebListener
-from donewhen.server.web.request_rules import RequestHead, refusal_of
+from donewhen.server.web.request_rules import WebHead, refusal_of
 from donewhen.server.web.rpc import LoggedService, answer_post, serve_websocket
 
 LONGEST_LOGIN = 1000
@@ -62,6 +62,8 @@ class WebMount:
     """Finds its caller as `scope["state"]["caller"]`; None if it is public and nobody has logged in."""
     public: bool = False
     """Serve it also to clients without a token or a cookie: it asks for a token itself, or has nothing to hide."""
+    identify: Callable[[str], Caller | None] | None = None
+    """Returns the caller that a header `Authorization` stands for here, if it is none of the daemon's own."""
 
 
 @frozen(kw_only=True)
@@ -97,7 +99,7 @@ class WebApp:
         self._lines_of_strangers = Rate(REFUSALS_PER_SECOND, REFUSALS_BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        head = RequestHead(scope)
+        head = WebHead(scope)
         exchange = _Exchange(scope, receive, send, partial(self._log, scope, head))
         try:
             if refusal := refusal_of(head, self._scheme, self._hosts, self._defences):
@@ -109,7 +111,7 @@ class WebApp:
         except ClientLeft:
             self._log(scope, head, exchange.caller, "left")
 
-    def _log(self, scope: Scope, head: RequestHead, caller: Caller | None, answered: str) -> None:
+    def _log(self, scope: Scope, head: WebHead, caller: Caller | None, answered: str) -> None:
         """Write the line of a request. It is there before its client has the answer."""
         if caller is None and not self._lines_of_strangers.take():
             return
@@ -118,10 +120,8 @@ class WebApp:
         method = "WEBSOCKET" if head.is_websocket else head.method
         self._parts.log.write(client, method, path, answered, f"({caller.name if caller is not None else 'nobody'})")
 
-    async def _route(self, exchange: "_Exchange", head: RequestHead) -> None:
+    async def _route(self, exchange: "_Exchange", head: WebHead) -> None:
         path = exchange.scope["path"]
-        identity = self._identity(head)
-        exchange.caller = identity.caller if identity is not None else None
         own = {"/rpc": ("POST",), "/login": ("POST",), "/logout": ("POST",), "/metrics": ("GET",)}.get(path)
         if own is not None and not (head.is_websocket and path == "/rpc"):
             if head.is_websocket or head.method not in own:
@@ -129,6 +129,8 @@ class WebApp:
             if path == "/login":
                 return await self._log_in(exchange)
         mount = None if own else self._mount_of(path)
+        identity = self._identity(head) or _identity_at(mount, head)
+        exchange.caller = identity.caller if identity is not None else None
         if own is None and mount is None:
             return await exchange.refuse(404, "nothing is served here")
         if identity is None and (mount is None or not mount.public):
@@ -148,7 +150,7 @@ class WebApp:
         fitting = [one for one in self._parts.mounts if f"{path}/".startswith(f"{one.path.rstrip('/')}/")]
         return max(fitting, key=lambda one: len(one.path), default=None)
 
-    def _identity(self, head: RequestHead) -> _Identity | None:
+    def _identity(self, head: WebHead) -> _Identity | None:
         """Return who asks. A token counts before a cookie, and a wrong one is not made good by a cookie."""
         if not self._defences.access:
             return _Identity(BROWSER)
@@ -162,7 +164,7 @@ class WebApp:
                 return _Identity(BROWSER, login)
         return None
 
-    async def _refuse_stranger(self, exchange: "_Exchange", head: RequestHead) -> None:
+    async def _refuse_stranger(self, exchange: "_Exchange", head: WebHead) -> None:
         has_tried = bool(head.all("authorization") or _cookies(head, self._cookie))
         if has_tried and self._access.is_failing_too_often():
             return await exchange.refuse(429, "too many failed logins; try again in a minute")
@@ -288,7 +290,15 @@ class _Exchange:
         await self.respond(PlainTextResponse(f"{why}\n", status, headers={"Connection": "close", **headers}))
 
 
-def _cookies(head: RequestHead, name: str) -> list[str]:
+def _identity_at(mount: WebMount | None, head: WebHead) -> _Identity | None:
+    """Return who asks by a token that only this mount knows."""
+    if mount is None or mount.identify is None:
+        return None
+    caller = mount.identify(head.one("authorization"))
+    return None if caller is None else _Identity(caller)
+
+
+def _cookies(head: WebHead, name: str) -> list[str]:
     """Return the values of a cookie. Another port of this machine may have set one of the same name."""
     found: list[str] = []
     for header in head.all("cookie"):

@@ -9,6 +9,8 @@ from donewhen.records import frozen
 
 @frozen(kw_only=True)
 class WebDefences:
+    user: bool = True
+    """Connections of other users of this machine are refused, whatever token or cookie they show."""
     host: bool = True
     """Only the names of this daemon are served, so a foreign name that resolves to this machine is refused."""
     origin: bool = True

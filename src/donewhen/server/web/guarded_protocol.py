@@ -5,6 +5,7 @@ send nothing. These subclasses add both.
 """
 
 import asyncio
+import ipaddress
 from typing import Any
 
 import h11
@@ -13,17 +14,43 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
+from donewhen.server.rpc.rate import Rate
+from donewhen.server.web.access_log import AccessLog
 from donewhen.server.web.options import WebOptions
+from donewhen.server.web.peer_user import Address, UserCheck
+
+FOREIGN_USER = (
+    b"HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 36\r\n\r\n"
+    b"this daemon belongs to another user\n"
+)
+LINES_PER_SECOND, LINES_BURST = 1.0, 20.0
 
 
 class ConnectionGate:
-    """Counts the connections of one server."""
+    """Counts the connections of one server, and looks at whose they are."""
 
-    def __init__(self, options: WebOptions) -> None:
+    def __init__(self, options: WebOptions, log: AccessLog) -> None:
         self.limits = options.limits
         self.has_deadlines = options.defences.deadlines
         self._has_limits = options.defences.connections
         self._waiting: dict[GuardedHttp, None] = {}
+        self._users = UserCheck() if options.defences.user else None
+        self._log = log
+        self._lines = Rate(LINES_PER_SECOND, LINES_BURST)
+
+    def is_foreign(self, peer: Address | None, own: tuple[str, int | None] | None) -> bool:
+        """Return True for a connection to a loopback address that is not of this user."""
+        if self._users is None or peer is None or own is None or own[1] is None:
+            return False
+        if not ipaddress.ip_address(own[0]).is_loopback:
+            return False  # other machines may connect
+        try:
+            is_foreign = self._users.is_foreign(peer, (own[0], own[1]))
+        except OSError:
+            is_foreign = True
+        if is_foreign and self._lines.take():
+            self._log.write(peer[0], "refused: a connection of another user, or one that its process has left")
+        return is_foreign
 
     def arrived(self, connection: "GuardedHttp", connections: int) -> None:
         """Let a connection wait for its head. Close the one that has waited longest if there are too many."""
@@ -45,9 +72,17 @@ class GuardedHttp(H11Protocol):
         self._gate = gate
         self._timer: asyncio.TimerHandle | None = None
         self._waits_for = ""
+        self._is_foreign = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - uvicorn narrows it too
         super().connection_made(transport)
+        self._is_foreign = self._gate.is_foreign(self.client, self.server)
+        if self._is_foreign:
+            transport.write(FOREIGN_USER)
+            if transport.can_write_eof():
+                transport.write_eof()  # closing at once would take the answer back if the client is still sending
+            else:
+                transport.close()
         self.app_state = {**self.app_state, "abort": transport.abort}
         self._wait_for("head", self._gate.limits.head_secs)
         self._gate.arrived(self, len(self.connections))
@@ -57,6 +92,8 @@ class GuardedHttp(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_foreign:
+            return
         super().data_received(data)
         if self.transport.get_protocol() is not self:
             return  # it is a WebSocket now

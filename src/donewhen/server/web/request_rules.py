@@ -27,7 +27,7 @@ class RefusedRequest:
     why: str
 
 
-class RequestHead:
+class WebHead:
     """The head of an HTTP request or of the request that opens a WebSocket."""
 
     def __init__(self, scope: Mapping[str, Any]) -> None:
@@ -51,7 +51,7 @@ class RequestHead:
         return values[0] if len(values) == 1 else ""
 
 
-def refusal_of(head: RequestHead, scheme: str, hosts: frozenset[str], defences: WebDefences) -> RefusedRequest | None:
+def refusal_of(head: WebHead, scheme: str, hosts: frozenset[str], defences: WebDefences) -> RefusedRequest | None:
     """Return why a request is refused; None if it may be routed. `hosts` are the accepted values of `Host`."""
     host = head.one("host")
     if defences.host and host not in hosts:
@@ -67,7 +67,7 @@ def refusal_of(head: RequestHead, scheme: str, hosts: frozenset[str], defences: 
     return None
 
 
-def _foreign(head: RequestHead, own: str) -> RefusedRequest | None:
+def _foreign(head: WebHead, own: str) -> RefusedRequest | None:
     if any(value.lower() in ("cross-site", "same-site") for value in head.all("sec-fetch-site")):
         return RefusedRequest(403, "requests of other sites are refused")
     if any(origin != own for origin in head.all("origin")):
@@ -75,7 +75,7 @@ def _foreign(head: RequestHead, own: str) -> RefusedRequest | None:
     return None
 
 
-def _odd_form(head: RequestHead) -> RefusedRequest | None:
+def _odd_form(head: WebHead) -> RefusedRequest | None:
     if head.method not in METHODS:
         return RefusedRequest(405, f"only {', '.join(METHODS)}")
     if not _PATH.fullmatch(head.raw_path):

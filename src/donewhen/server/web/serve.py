@@ -46,7 +46,7 @@ async def serve_web(
     with listener.socket, contextlib.closing(AccessLog(access.directory / "access.log")) as log, _quiet_uvicorn(log):
         parts = WebParts(service=service, methods=methods, access=access, log=log, mounts=mounts, numbers=numbers)
         app = WebApp(parts, listener)
-        server = _Server(_config(app, options), ConnectionGate(options))
+        server = _Server(_config(app, options), ConnectionGate(options, log))
         async with anyio.create_task_group() as tasks:
             await tasks.start(server.run_until_stopped, listener)
             minutes = f"{CODE_SECS / 60:g} minutes"
