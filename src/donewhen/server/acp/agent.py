@@ -45,7 +45,7 @@ from acp.schema import (
 from donewhen import __version__
 from donewhen.errors import BadInput, DonewhenError
 from donewhen.server.acp.choices import Choices, Defaults
-from donewhen.server.acp.conversations import Conversation, Conversations
+from donewhen.server.acp.conversations import Conversations, EditorConversation
 from donewhen.server.acp.editor import Editor
 from donewhen.server.acp.stdio import StdioTransport, private_stdio
 from donewhen.server.acp.talk import COMMANDS, Talk
@@ -166,7 +166,7 @@ class EditorsAgent:
             return self._talks[id]
         return await self._open(self._conversations.load(id).changed(directory=cwd))
 
-    async def _open(self, conversation: Conversation) -> Talk:
+    async def _open(self, conversation: EditorConversation) -> Talk:
         if len(self._talks) >= MOST_OPEN:
             idle = next((id for id, talk in self._talks.items() if talk.is_idle), None)
             if idle is None:

@@ -42,7 +42,7 @@ class Turn(Stored):
     """What was said after the events. Nothing, if the turn was not seen to its end."""
 
 
-class Conversation(Stored):
+class EditorConversation(Stored):
     id: str
     directory: str
     """Where the editor works: an absolute path."""
@@ -57,11 +57,11 @@ class Conversations:
     def __init__(self, state: Path) -> None:
         self._place = private_directory(state / "acp")
 
-    def new(self, directory: str) -> Conversation:
+    def new(self, directory: str) -> EditorConversation:
         """Return a conversation that is not stored yet."""
-        return Conversation(id=f"dw-{secrets.token_hex(12)}", directory=directory, updated_at=_now())
+        return EditorConversation(id=f"dw-{secrets.token_hex(12)}", directory=directory, updated_at=_now())
 
-    def store(self, conversation: Conversation) -> Conversation:
+    def store(self, conversation: EditorConversation) -> EditorConversation:
         """Store it, and return it as it is stored."""
         stored = conversation.changed(updated_at=_now())
         try:
@@ -70,7 +70,7 @@ class Conversations:
             raise MachineryBroke(f"the conversation cannot be stored: {error.strerror}") from error
         return stored
 
-    def load(self, id: str) -> Conversation:
+    def load(self, id: str) -> EditorConversation:
         """Return a stored conversation. Raise BadInput if there is none, or it cannot be read."""
         if not ID.fullmatch(id):
             raise BadInput("there is no such conversation")
@@ -81,7 +81,7 @@ class Conversations:
         except (OSError, ValueError) as error:
             raise BadInput(f"the conversation {id} cannot be read: {error}") from error
 
-    def all(self) -> Iterator[Conversation]:
+    def all(self) -> Iterator[EditorConversation]:
         """Yield the stored conversations, the latest first. Files that cannot be read are left out."""
         files = [(entry.stat().st_mtime_ns, entry.name) for entry in os.scandir(self._place)]
         for _, name in sorted(files, reverse=True):
@@ -92,13 +92,13 @@ class Conversations:
     def _path(self, id: str) -> Path:
         return self._place / f"{id}.json"
 
-    def _read(self, path: Path) -> Conversation:
+    def _read(self, path: Path) -> EditorConversation:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
                 raise ValueError("it is not a file of a conversation")
-            found = Conversation.load(json.loads(file.read()))
+            found = EditorConversation.load(json.loads(file.read()))
         if found.id != path.stem or not os.path.isabs(found.directory):
             raise WrongShape("its content does not fit its name")
         return found

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from donewhen.server.acp.conversations import Conversation, Conversations, Turn
+from donewhen.server.acp.conversations import Conversations, EditorConversation, Turn
 from donewhen.server.acp.editor import Editor
 from donewhen.server.acp.shown import title
 
 
 class Transcript:
-    def __init__(self, conversations: Conversations, conversation: Conversation, editor: Editor) -> None:
+    def __init__(self, conversations: Conversations, conversation: EditorConversation, editor: Editor) -> None:
         self._conversations = conversations
         self._editor = editor
         self.conversation = conversation
@@ -47,5 +47,5 @@ class Transcript:
         """Return the commit at HEAD when a session began."""
         return next((turn.head for turn in self.conversation.turns if turn.session == session and turn.head), "")
 
-    def _store(self, conversation: Conversation) -> None:
+    def _store(self, conversation: EditorConversation) -> None:
         self.conversation = self._conversations.store(conversation)
