@@ -16,7 +16,7 @@ from donewhen.server.async_client import RemoteService, daemon_service
 from donewhen.server.call_errors import CallFailed, CallRefused
 from donewhen.server.client import socket_path
 from donewhen.server.methods.method import Right
-from donewhen.server.rpc.connection import RpcConnection
+from donewhen.server.rpc.connection import RpcClientConnection
 from donewhen.server.rpc.unix_socket import lines, listening
 from donewhen.server.service import Caller, Notification, OneByOne, Subscription, Surroundings
 from server.in_a_loop import in_a_loop
@@ -96,7 +96,7 @@ async def daemon(state: Path, service: Answering) -> AsyncGenerator[Callable[[],
         try:
             async with anyio.create_task_group() as tasks:
                 caller = Caller(name="socket", rights=ALL)
-                connection = RpcConnection(service, caller, METHODS, send, tasks, may_enter=True)
+                connection = RpcClientConnection(service, caller, METHODS, send, tasks, may_enter=True)
                 async for line in lines(stream):
                     await connection.receive(line)
                 tasks.cancel_scope.cancel()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from donewhen.events import Error, GateOpened, QuestionAnswered, QuestionAsked, SessionFinished, StateChanged
 from donewhen.server.feed import feed as feed_module
 from donewhen.server.feed.feed import Feed
-from donewhen.server.feed.subscriptions import BoardSubscription, SessionSubscription, positions_of
+from donewhen.server.feed.subscriptions import FollowedBoard, FollowedSession, positions_of
 from donewhen.server.service import Notification
 from donewhen.session.person.gates import GateKind
 from donewhen.storage.archive import Archive
@@ -46,7 +46,7 @@ def emit(lease: Lease, first: int, count: int) -> None:
         lease.write(Error(kind="test", message=str(n)))
 
 
-async def read(subscription: SessionSubscription | BoardSubscription, until: int) -> list[Any]:
+async def read(subscription: FollowedSession | FollowedBoard, until: int) -> list[Any]:
     """Return so many events."""
     found: list[Any] = []
     async with aclosing(events(subscription)) as all_events:
@@ -57,7 +57,7 @@ async def read(subscription: SessionSubscription | BoardSubscription, until: int
     return found
 
 
-async def events(subscription: SessionSubscription | BoardSubscription) -> AsyncGenerator[Any]:
+async def events(subscription: FollowedSession | FollowedBoard) -> AsyncGenerator[Any]:
     async for one in aiter(subscription):
         if one.kind == "event":
             yield json.loads(one.text)
@@ -73,7 +73,7 @@ def test_a_reader_gets_what_was_and_then_what_happens_without_gap_or_duplicate(f
         feed.look()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(feed.run)
-            subscription = SessionSubscription(feed, "one", 1)
+            subscription = FollowedSession(feed, "one", 1)
             found.extend(await read(subscription, 5))
             emit(lease, 6, 250)
             found.extend(await read(subscription, 250))
@@ -92,7 +92,7 @@ def test_a_reader_begins_at_the_number_that_it_names(feed: Feed, writer: Archive
 
     async def scene() -> list[Any]:
         feed.look()
-        subscription = SessionSubscription(feed, "one", from_seq)
+        subscription = FollowedSession(feed, "one", from_seq)
         emit(lease, 11, 1)
         feed.look()
         return await read(subscription, 12 - max(from_seq, 1))
@@ -113,7 +113,7 @@ def test_readers_of_any_speed_read_the_same_events(
         total = sum(bursts)
 
         async def scene() -> list[list[int]]:
-            quick, late = SessionSubscription(feed, "one", 1), SessionSubscription(feed, "one", from_seq)
+            quick, late = FollowedSession(feed, "one", 1), FollowedSession(feed, "one", from_seq)
             feed.look()
             found, written = list[int](), 0
             for burst in bursts:
@@ -156,7 +156,7 @@ def test_the_status_comes_after_the_events_that_caused_it(feed: Feed, writer: Ar
 
     async def scene() -> list[Notification]:
         feed.look()
-        subscription, found = SessionSubscription(feed, "one", 1), list[Notification]()
+        subscription, found = FollowedSession(feed, "one", 1), list[Notification]()
         lease.write(StateChanged(from_="created", to="running"))
         lease.write(QuestionAsked(id="q1", prompt="Which one?", expires_at=""))
         feed.look()
@@ -206,7 +206,7 @@ def test_the_board_goes_on_where_a_reader_was_and_begins_new_sessions_at_their_f
 
     async def scene() -> list[Any]:
         feed.look()
-        subscription = BoardSubscription(feed, positions_of({"one": 3}))
+        subscription = FollowedBoard(feed, positions_of({"one": 3}))
         three = writer.create("three", "/repo", "c")
         emit(three, 1, 2)
         emit(one, 5, 1)
@@ -232,7 +232,7 @@ def test_a_board_without_a_position_begins_now(feed: Feed, writer: Archive) -> N
 
     async def scene() -> tuple[Any, list[Any]]:
         feed.look()
-        subscription = BoardSubscription(feed, None)
+        subscription = FollowedBoard(feed, None)
         start = subscription.start
         emit(one, 5, 1)
         feed.look()
@@ -251,7 +251,7 @@ def test_a_session_that_is_deleted_ends_its_subscription(feed: Feed, writer: Arc
     async def scene() -> int:
         feed.look()
         count = 0
-        async for one in aiter(SessionSubscription(feed, "one", 1)):
+        async for one in aiter(FollowedSession(feed, "one", 1)):
             if one.kind == "event":
                 count += 1
                 lease.release()

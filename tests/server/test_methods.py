@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from donewhen.errors import BadInput, DonewhenError, NeedsPerson
-from donewhen.server.methods.call_context import CallContext
 from donewhen.server.error_kinds import error_data
+from donewhen.server.methods.call_context import CallContext
 from donewhen.server.methods.table import TABLE
 from donewhen.server.parameters import validators
 from program import PROGRAM

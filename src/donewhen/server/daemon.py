@@ -139,7 +139,7 @@ async def _serve_socket(service: DaemonService, stream: SocketStream) -> None:
     from donewhen.server.methods.table import TABLE
     from donewhen.server.rpc import unix_socket
     from donewhen.server.rpc.bounded_json import JsonRefused
-    from donewhen.server.rpc.connection import RpcConnection
+    from donewhen.server.rpc.connection import RpcClientConnection
     from donewhen.server.rpc.dispatch import PARSE_ERROR, error_text
 
     async def send(messages: Sequence[str]) -> None:
@@ -147,7 +147,7 @@ async def _serve_socket(service: DaemonService, stream: SocketStream) -> None:
 
     async with anyio.create_task_group() as tasks:
         caller = Caller(name="the socket", rights=ALL_RIGHTS)
-        connection = RpcConnection(service, caller, TABLE, send, tasks, may_enter=True)
+        connection = RpcClientConnection(service, caller, TABLE, send, tasks, may_enter=True)
         try:
             async with contextlib.aclosing(unix_socket.lines(stream)) as received:
                 async for line in received:

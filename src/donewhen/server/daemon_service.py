@@ -17,12 +17,12 @@ import anyio.to_thread
 
 from donewhen.records import frozen
 from donewhen.server.call_errors import CallFailed, CallRefused
-from donewhen.server.calls.calls import Call, CallProcesses, ignore_fact
+from donewhen.server.calls.calls import CallProcesses, MethodCall, ignore_fact
+from donewhen.server.error_kinds import ErrorKind
 from donewhen.server.feed.feed import Feed
 from donewhen.server.feed.needs_you import NOTHING
-from donewhen.server.feed.subscriptions import BoardSubscription, SessionSubscription, positions_of
+from donewhen.server.feed.subscriptions import FollowedBoard, FollowedSession, positions_of
 from donewhen.server.methods.call_context import CallContext
-from donewhen.server.error_kinds import ErrorKind
 from donewhen.server.methods.method import Method, Right
 from donewhen.server.numbers import DaemonNumbers
 from donewhen.server.parameters import Check
@@ -37,7 +37,7 @@ Say = Callable[[str], None]
 
 
 @frozen
-class Store:
+class SessionStore:
     """Where the daemon's sessions are."""
 
     archive: Archive
@@ -52,7 +52,7 @@ class DaemonService:
         checked: Mapping[str, Check],
         calls: CallProcesses,
         feed: Feed,
-        store: Store,
+        store: SessionStore,
         say: Say,
     ) -> None:
         """`checked` has for each method the function that checks its parameters."""
@@ -83,10 +83,10 @@ class DaemonService:
         self._feed.poke()
         return result
 
-    async def _result(self, method: Method, call: Call, say: Say) -> Any:
+    async def _result(self, method: Method, call: MethodCall, say: Say) -> Any:
         return await (self._calls.call(call, say) if method.in_process else self._read(method, call.params, say))
 
-    async def _decide(self, method: Method, call: Call, say: Say) -> Any:
+    async def _decide(self, method: Method, call: MethodCall, say: Say) -> Any:
         """Carry out a decision and let the session go on. Decisions about one session come one after the other.
 
         So the second one meets a session that goes on already, and is told what was decided.
@@ -107,8 +107,8 @@ class DaemonService:
         """Let a session go on in a call process."""
         await self._calls.begin(self._call("session.resume", {"id": session}, surroundings), say or self._say)
 
-    def _call(self, method: str, given: Mapping[str, Any], surroundings: Surroundings | None) -> Call:
-        return Call(method, given, surroundings or self._own, self._storage)
+    def _call(self, method: str, given: Mapping[str, Any], surroundings: Surroundings | None) -> MethodCall:
+        return MethodCall(method, given, surroundings or self._own, self._storage)
 
     async def _read(self, method: Method, given: Mapping[str, Any], say: Say) -> Any:
         function = partial(method.function, CallContext(say=say)) if method.takes_context else method.function
@@ -127,9 +127,9 @@ class DaemonService:
         self._subscribers += 1
         try:
             if method == "board.subscribe":
-                yield BoardSubscription(self._feed, positions_of(given.get("from_")))
+                yield FollowedBoard(self._feed, positions_of(given.get("from_")))
             else:
-                yield SessionSubscription(self._feed, self._archive.find(given["id"]), given.get("from_seq", 1))
+                yield FollowedSession(self._feed, self._archive.find(given["id"]), given.get("from_seq", 1))
         finally:
             self._subscribers -= 1
 

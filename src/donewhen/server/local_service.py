@@ -19,7 +19,7 @@ from donewhen.server.async_client import RemoteService
 from donewhen.server.calls.calls import CallProcesses
 from donewhen.server.calls.prepared_process import PreparedProcess
 from donewhen.server.client import connect, socket_path
-from donewhen.server.daemon_service import DaemonService, Store
+from donewhen.server.daemon_service import DaemonService, SessionStore
 from donewhen.server.feed.feed import Feed
 from donewhen.server.methods.method import Right
 from donewhen.server.service import Caller, Service
@@ -39,7 +39,7 @@ class Core:
 
     service: DaemonService
     calls: CallProcesses
-    store: Store
+    store: SessionStore
 
 
 @contextlib.asynccontextmanager
@@ -56,7 +56,10 @@ async def open_service(
 
     settings = local_settings()
     with contextlib.closing(archive_of(settings, say)) as archive:
-        store, calls = Store(archive, settings.text("storage", "url")), CallProcesses(prepared, places, sessions_go_on)
+        store, calls = (
+            SessionStore(archive, settings.text("storage", "url")),
+            CallProcesses(prepared, places, sessions_go_on),
+        )
         feed = Feed(archive, calls.sessions.__contains__)
         calls.on_change, calls.on_end = feed.poke, feed.has_stopped
         async with anyio.create_task_group() as tasks, calls.open():

@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 
 from donewhen.errors import DonewhenError
-from donewhen.server.calls.calls import Call, CallProcesses
+from donewhen.server.calls.calls import CallProcesses, MethodCall
 from donewhen.server.calls.run_loops import RUN_LOOPS
 from donewhen.server.service import Surroundings
 from donewhen.session.settings.trust import TrustBook
@@ -25,7 +25,7 @@ async def run_loops_of_user(calls: CallProcesses, trust: TrustBook, storage: str
 
     async def run(repo: Path) -> None:
         surroundings = Surroundings(str(repo), dict(os.environ))
-        call = Call(RUN_LOOPS.name, {"repo": str(repo), "places": PLACES}, surroundings, storage, lasts=True)
+        call = MethodCall(RUN_LOOPS.name, {"repo": str(repo), "places": PLACES}, surroundings, storage, lasts=True)
         try:
             await calls.call(call, say)
         except DonewhenError as error:

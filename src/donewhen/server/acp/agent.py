@@ -50,8 +50,8 @@ from donewhen.server.acp.editor import Editor
 from donewhen.server.acp.stdio import StdioTransport, private_stdio
 from donewhen.server.acp.talk import COMMANDS, Talk
 from donewhen.server.acp.transcript import Transcript
-from donewhen.server.local_service import run_with_service
 from donewhen.server.error_kinds import error_data
+from donewhen.server.local_service import run_with_service
 from donewhen.server.methods.method import Right
 from donewhen.server.service import Caller, Service, Surroundings
 from donewhen.workspace.state_dir import state_root
@@ -195,7 +195,7 @@ def _require_absolute(cwd: str) -> None:
 
 @contextlib.contextmanager
 def _request_errors() -> Generator[None]:
-    """Turn an error into one of the protocol."""
+    """EditorTurn an error into one of the protocol."""
     try:
         yield
     except BadInput as error:

@@ -24,7 +24,7 @@ LARGEST = 64 * 1024 * 1024
 """Bytes of a file that is read."""
 
 
-class Turn(Stored):
+class EditorTurn(Stored):
     """One prompt, and what followed it."""
 
     prompt: str
@@ -50,7 +50,7 @@ class EditorConversation(Stored):
     title: str = ""
     options: Mapping[str, str] = {}
     """What the person chose in the editor, by the id of the option."""
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[EditorTurn, ...] = ()
 
 
 class Conversations:

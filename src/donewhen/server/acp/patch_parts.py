@@ -16,7 +16,7 @@ _SHORT = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t":
 
 
 @frozen
-class Part:
+class PatchPart:
     """A hunk, or a file without text."""
 
     path: str
@@ -30,7 +30,7 @@ class Part:
     """Why no text is here."""
 
 
-def parts_of(patch: str) -> Iterator[Part]:
+def parts_of(patch: str) -> Iterator[PatchPart]:
     """Yield the parts of a patch in their order."""
     lines = patch.split("\n")
     at, old_path, new_path = 0, "", ""
@@ -41,10 +41,10 @@ def parts_of(patch: str) -> Iterator[Part]:
         elif line.startswith("+++ "):
             new_path = _path(line[4:])
         elif line.startswith("Binary files ") or line == "GIT binary patch":
-            yield Part(_binary_path(lines, at), 0, "", "", "the file is no text")
+            yield PatchPart(_binary_path(lines, at), 0, "", "", "the file is no text")
         elif (hunk := _HUNK.match(line)) and (old_path or new_path):
             at, old, new = _sides(lines, at + 1, int(hunk[2] or 1), int(hunk[4] or 1))
-            yield Part(new_path or old_path, int(hunk[3]), old if old_path else None, new)
+            yield PatchPart(new_path or old_path, int(hunk[3]), old if old_path else None, new)
             continue
         at += 1
 

@@ -9,7 +9,7 @@ from acp.schema import ToolCallLocation
 
 from donewhen.errors import DonewhenError
 from donewhen.printable import visible
-from donewhen.server.acp.conversations import Turn
+from donewhen.server.acp.conversations import EditorTurn
 from donewhen.server.acp.editor import Editor
 from donewhen.server.acp.ending import Known
 from donewhen.server.acp.patch_parts import edits_of
@@ -18,7 +18,7 @@ from donewhen.server.acp.updates import Update, Updates
 from donewhen.server.service import Caller, Service
 
 
-async def replay(service: Service, caller: Caller, editor: Editor, turns: Sequence[Turn]) -> int:
+async def replay(service: Service, caller: Caller, editor: Editor, turns: Sequence[EditorTurn]) -> int:
     """Show the turns in their order. A session whose log is gone is said to be gone.
 
     Return the number of the first event that was not shown of the last turn; 0 if it has no events.
@@ -44,7 +44,7 @@ async def replay(service: Service, caller: Caller, editor: Editor, turns: Sequen
     return next_seq
 
 
-async def _replay_events(service: Service, caller: Caller, editor: Editor, turn: Turn, updates: Updates) -> int:
+async def _replay_events(service: Service, caller: Caller, editor: Editor, turn: EditorTurn, updates: Updates) -> int:
     """Show the events of a turn. Return the number of the first one that was not shown."""
     seq = turn.from_seq
     while not turn.to_seq or seq < turn.to_seq:

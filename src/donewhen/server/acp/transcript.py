@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from donewhen.server.acp.conversations import Conversations, EditorConversation, Turn
+from donewhen.server.acp.conversations import Conversations, EditorConversation, EditorTurn
 from donewhen.server.acp.editor import Editor
 from donewhen.server.acp.shown import title
 
@@ -22,7 +22,7 @@ class Transcript:
     def begin(self, prompt: str) -> None:
         """Begin a turn."""
         name = self.conversation.title or title(prompt)
-        turns = (*self.conversation.turns, Turn(prompt=prompt))
+        turns = (*self.conversation.turns, EditorTurn(prompt=prompt))
         self._store(self.conversation.changed(turns=turns, title=name))
 
     def change(self, **fields: Any) -> None:

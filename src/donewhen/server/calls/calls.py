@@ -31,7 +31,7 @@ Tell = Callable[[Mapping[str, Any]], None]
 
 
 @frozen
-class Call:
+class MethodCall:
     """One call: what is to be done, and where."""
 
     method: str
@@ -101,16 +101,18 @@ class CallProcesses:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
 
-    async def call(self, call: Call, say: Say) -> Any:
+    async def call(self, call: MethodCall, say: Say) -> Any:
         """Carry out a call and return its result. If the caller leaves, the process is killed."""
         return await self._follow(call, say, began=None)
 
-    async def begin(self, call: Call, say: Say, tell: Tell = ignore_fact) -> Any:
+    async def begin(self, call: MethodCall, say: Say, tell: Tell = ignore_fact) -> Any:
         """Carry out a call and return as soon as its session has begun, or with its result if none begins."""
         assert self._tasks is not None
         return await self._tasks.start(self._follow_to_end, call, say, tell)
 
-    async def _follow_to_end(self, call: Call, say: Say, tell: Tell, *, task_status: anyio.abc.TaskStatus[Any]) -> None:
+    async def _follow_to_end(
+        self, call: MethodCall, say: Say, tell: Tell, *, task_status: anyio.abc.TaskStatus[Any]
+    ) -> None:
         has_begun = False
 
         def began(session: str) -> None:
@@ -135,7 +137,7 @@ class CallProcesses:
             else:
                 task_status.started(result)
 
-    async def _follow(self, call: Call, say: Say, began: Callable[[str], None] | None) -> Any:
+    async def _follow(self, call: MethodCall, say: Say, began: Callable[[str], None] | None) -> Any:
         if self._draining:
             raise CallRefused("stopping", "the daemon is stopping and begins nothing")
         if len(self._processes) >= MOST_PROCESSES:
@@ -218,7 +220,7 @@ class _Running:
         self._calls.process_ended(self._pid, self._sessions)
         self._raw.close()
 
-    async def follow(self, call: Call, say: Say, began: Callable[[str], None] | None) -> Any:
+    async def follow(self, call: MethodCall, say: Say, began: Callable[[str], None] | None) -> Any:
         await self._send(
             {
                 "method": call.method,

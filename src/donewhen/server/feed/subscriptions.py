@@ -29,7 +29,7 @@ class _Flat:
                     yield one
 
 
-class SessionSubscription(_Flat):
+class FollowedSession(_Flat):
     """The events of one session from a number on, and its status after them whenever it has changed."""
 
     def __init__(self, feed: Feed, session: str, from_seq: int) -> None:
@@ -58,7 +58,7 @@ class SessionSubscription(_Flat):
             await self._feed.next_change(change)
 
 
-class BoardSubscription(_Flat):
+class FollowedBoard(_Flat):
     """The events and statuses of all sessions."""
 
     def __init__(self, feed: Feed, positions: Mapping[str, int] | None) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from donewhen.server.call_errors import CallRefused
-from donewhen.server.mcp.tools import TOOLS, ToolSpec
+from donewhen.server.mcp.tools import TOOLS, McpTool
 
 LONGEST_PROBLEM = 300
 
 
-def require_fitting(spec: ToolSpec, in_session: bool, given: Mapping[str, Any]) -> None:
+def require_fitting(spec: McpTool, in_session: bool, given: Mapping[str, Any]) -> None:
     """Raise CallRefused with the first problem in one line."""
     for error in _validator(spec.name, in_session).iter_errors({**given}):  # pyright: ignore[reportUnknownMemberType] - a deprecated overload
         where = ".".join(map(str, error.absolute_path))

@@ -19,13 +19,13 @@ from anyio.abc import TaskGroup
 from donewhen.errors import DonewhenError
 from donewhen.memory.sanitise import visible
 from donewhen.server.call_errors import CallRefused
+from donewhen.server.error_kinds import error_data
 from donewhen.server.mcp.arguments import require_fitting
 from donewhen.server.mcp.audit import AuditLog
 from donewhen.server.mcp.clients import McpClient
 from donewhen.server.mcp.tool_calls import ToolCalls
-from donewhen.server.mcp.tools import TOOLS, ToolSpec
+from donewhen.server.mcp.tools import TOOLS, McpTool
 from donewhen.server.mcp.verify_jobs import VerifyJobs
-from donewhen.server.error_kinds import error_data
 from donewhen.server.rpc.rate import Rate
 from donewhen.server.service import Service, Surroundings
 
@@ -52,7 +52,7 @@ class GovernedTools:
         self._audit = audit
         self._rates: OrderedDict[tuple[str, str], Rate] = OrderedDict()
 
-    def tools(self, client: McpClient) -> list[ToolSpec]:
+    def tools(self, client: McpClient) -> list[McpTool]:
         """Return the tools that a client may use, in the order of the table."""
         return [spec for spec in TOOLS.values() if _may_use(client, spec)]
 
@@ -105,7 +105,7 @@ class GovernedTools:
             raise CallRefused("too_many", f"too many calls{f' of {tool}' if tool else ''}; wait before the next")
 
 
-def _may_use(client: McpClient, spec: ToolSpec) -> bool:
+def _may_use(client: McpClient, spec: McpTool) -> bool:
     return spec.name in client.tools and (spec.in_session or not client.session)
 
 

@@ -17,10 +17,10 @@ from mcp.shared.exceptions import MCPError
 
 from donewhen import __version__
 from donewhen.errors import DonewhenError
+from donewhen.server.error_kinds import error_data
 from donewhen.server.mcp.clients import McpClient
 from donewhen.server.mcp.governed import GovernedTools
-from donewhen.server.mcp.tools import TOOLS, ToolSpec
-from donewhen.server.error_kinds import error_data
+from donewhen.server.mcp.tools import TOOLS, McpTool
 
 INSTRUCTIONS = (
     "donewhen runs coding agents until the checks of an outcome contract pass. Only its checks decide what is done. "
@@ -85,7 +85,7 @@ def server(tools: GovernedTools, client_of: ClientOf) -> Server[Any]:
     )
 
 
-def _tool(spec: ToolSpec, client: McpClient) -> types.Tool:
+def _tool(spec: McpTool, client: McpClient) -> types.Tool:
     return types.Tool(
         name=spec.name,
         title=spec.title,

@@ -13,7 +13,7 @@ ABSOLUTE = r"^/[^\u0000]*$"
 
 
 @frozen(kw_only=True)
-class ToolSpec:
+class McpTool:
     name: str
     title: str
     description: str
@@ -57,7 +57,7 @@ _CHECKS = {
 }
 
 _ALL = (
-    ToolSpec(
+    McpTool(
         name="verify",
         title="Judge work by its checks",
         description=(
@@ -67,7 +67,7 @@ _ALL = (
         ),
         properties={"session": _SESSION, "repo": _REPO, "handle": _HANDLE},
     ),
-    ToolSpec(
+    McpTool(
         name="contract",
         title="What done means",
         description=(
@@ -77,7 +77,7 @@ _ALL = (
         properties={"session": _SESSION, "repo": _REPO},
         reads=True,
     ),
-    ToolSpec(
+    McpTool(
         name="memory_recall",
         title="Recall what helped before",
         description=(
@@ -92,7 +92,7 @@ _ALL = (
         },
         reads=True,
     ),
-    ToolSpec(
+    McpTool(
         name="memory_record",
         title="Record a note",
         description=(
@@ -103,14 +103,14 @@ _ALL = (
         properties={"text": _text("The note, in one line.", 600), "repo": _REPO},
         required=("text",),
     ),
-    ToolSpec(
+    McpTool(
         name="report_progress",
         title="Tell people what you do",
         description="Show one short line to the people who watch a session. It changes nothing else.",
         properties={"text": _text("What you do or found, in one line.", 400), "session": _SESSION},
         required=("text",),
     ),
-    ToolSpec(
+    McpTool(
         name="ask_person",
         title="Ask the person",
         description=(
@@ -124,7 +124,7 @@ _ALL = (
             "session": _SESSION,
         },
     ),
-    ToolSpec(
+    McpTool(
         name="run",
         title="Start a session",
         description=(
@@ -147,7 +147,7 @@ _ALL = (
         required=("intent",),
         in_session=False,
     ),
-    ToolSpec(
+    McpTool(
         name="status",
         title="How far sessions are",
         description=(
@@ -158,7 +158,7 @@ _ALL = (
         in_session=False,
         reads=True,
     ),
-    ToolSpec(
+    McpTool(
         name="diff",
         title="What a session made",
         description="Return the work of a session as a patch. A long patch is cut, and a note says so.",
@@ -173,7 +173,7 @@ _ALL = (
     ),
 )  # fmt: skip
 
-TOOLS: Mapping[str, ToolSpec] = {spec.name: spec for spec in _ALL}
+TOOLS: Mapping[str, McpTool] = {spec.name: spec for spec in _ALL}
 """All tools by name."""
 IN_SESSION = frozenset(spec.name for spec in _ALL if spec.in_session)
 """The tools of an agent that is limited to its session."""

@@ -18,7 +18,7 @@ from donewhen.workspace.state_dir import state_root
 if TYPE_CHECKING:
     from donewhen.judge.contract import Contract
     from donewhen.judge.verdict import Result
-    from donewhen.server.methods.agent_results import AskedQuestion, JudgedWork, Note, ShownContract, WorkResult
+    from donewhen.server.methods.agent_results import AskedQuestion, JudgedWork, KeptNote, ShownContract, WorkResult
 
 REPLY_SECS = 5.0
 HELD_OUT = "a held-out check"
@@ -148,14 +148,14 @@ def _ask_owner(id: str, request: dict[str, Any]) -> tuple[str, bool]:
     return session, bool(answer.get("ok"))
 
 
-def memory_record(context: CallContext, text: str, by: str, repo: str = "") -> "Note":
+def memory_record(context: CallContext, text: str, by: str, repo: str = "") -> "KeptNote":
     """Keep a note of the author `by` about a repository in the memory. The same note is kept once."""
     from donewhen.session.verbs.notes import record_note
 
     return {**record_note(text, by, place(repo), context.say)}
 
 
-def memory_notes(context: CallContext, words: str, repo: str = "") -> "list[Note]":
+def memory_notes(context: CallContext, words: str, repo: str = "") -> "list[KeptNote]":
     """Return the notes about a repository that contain all of the `words`, newest first."""
     from donewhen.session.verbs.notes import find_notes
 

@@ -52,7 +52,7 @@ class AskedQuestion(TypedDict):
     answer: str
 
 
-class Note(TypedDict):
+class KeptNote(TypedDict):
     """A note in the memory."""
 
     id: str

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 LONGEST = 4 * 1024 * 1024
 """Bytes of one message."""
 DEEPEST = 64
-_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.?)*+"?|[\[\]{}]', re.DOTALL)
+_BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 """A text, also one that does not end: what follows its quote is looked at once."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 

@@ -46,7 +46,7 @@ class ClientTooSlow(Exception):
     """The client did not read for too long."""
 
 
-class RpcConnection:
+class RpcClientConnection:
     """Use it inside a task group that ends with the connection."""
 
     def __init__(
@@ -101,13 +101,12 @@ class RpcConnection:
             self._unsubscribe(params)
             return None
         if method == ENTERING:
-            return self._enter(_surroundings(params))
+            surroundings = _surroundings(params)
+            self._caller = replace(self._caller, surroundings=surroundings, hear=self._hear)
+            self._tasks.start_soon(self._write_notes)
+            same_settings = settings_key(surroundings.variables) == settings_key(os.environ)
+            return {"version": __version__, "settings": same_settings}
         return await self._service.call(self._caller, method, params)
-
-    def _enter(self, surroundings: Surroundings) -> Mapping[str, Any]:
-        self._caller = replace(self._caller, surroundings=surroundings, hear=self._hear, told=self._told)
-        self._tasks.start_soon(self._write_notes)
-        return {"version": __version__, "settings": settings_key(surroundings.variables) == settings_key(os.environ)}
 
     def _hear(self, line: str) -> None:
         if len(self._notes) < MOST_NOTES:

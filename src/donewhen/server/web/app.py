@@ -272,7 +272,7 @@ class _Exchange:
             self.status = 101
             self._report(self.caller, "open")
         if self.scope["type"] == "websocket":
-            await self._send(message)  # RpcConnection watches whether its client reads
+            await self._send(message)  # RpcClientConnection watches whether its client reads
             return
         with anyio.move_on_after(STALL_SECS) as scope:
             await self._send(message)

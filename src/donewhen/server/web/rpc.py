@@ -13,7 +13,7 @@ from donewhen.errors import DonewhenError
 from donewhen.server.call_errors import CallRefused
 from donewhen.server.error_kinds import error_data
 from donewhen.server.methods.method import Right
-from donewhen.server.rpc.connection import OPENING, ClientTooSlow, RpcConnection
+from donewhen.server.rpc.connection import OPENING, ClientTooSlow, RpcClientConnection
 from donewhen.server.rpc.dispatch import RpcDispatcher
 from donewhen.server.service import Caller, Service, Subscription
 from donewhen.server.web.access import Login
@@ -93,7 +93,7 @@ async def serve_websocket(
 
     try:
         async with anyio.create_task_group() as tasks:
-            connection = RpcConnection(service, caller, methods, send, tasks)
+            connection = RpcClientConnection(service, caller, methods, send, tasks)
             tasks.start_soon(cancel_at_logout)
             while (message := await websocket.receive())["type"] == "websocket.receive":
                 text = message.get("text")
