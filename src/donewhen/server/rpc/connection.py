@@ -101,13 +101,12 @@ class RpcConnection:
             self._unsubscribe(params)
             return None
         if method == ENTERING:
-            return self._enter(_surroundings(params))
+            surroundings = _surroundings(params)
+            self._caller = replace(self._caller, surroundings=surroundings, hear=self._hear, told=self._told)
+            self._tasks.start_soon(self._write_notes)
+            same = settings_key(surroundings.variables) == settings_key(os.environ)
+            return {"version": __version__, "settings": same}
         return await self._service.call(self._caller, method, params)
-
-    def _enter(self, surroundings: Surroundings) -> Mapping[str, Any]:
-        self._caller = replace(self._caller, surroundings=surroundings, hear=self._hear, told=self._told)
-        self._tasks.start_soon(self._write_notes)
-        return {"version": __version__, "settings": settings_key(surroundings.variables) == settings_key(os.environ)}
 
     def _hear(self, line: str) -> None:
         if len(self._notes) < MOST_NOTES:
