@@ -18,6 +18,8 @@ from scheduler_process import SECONDS, SchedulerProcess, rows, state
 from donewhen.loops import start
 from donewhen.loops.run_scheduler import utc_now
 from donewhen.session.log.open_archive import any_archive
+from donewhen.session.log.writer import ignore_record
+from donewhen.session.person.watch import SessionWatcher
 from donewhen.session.settings.trust import TrustBook
 from donewhen.workspace.state_dir import state_root
 from program import PROGRAM, donewhen
@@ -186,7 +188,8 @@ async def test_a_repository_that_is_away_runs_nothing_and_runs_again_when_it_is_
 
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as group:
-            group.start_soon(start.run_scheduler, top, TrustBook(state_root(os.environ)), say, say, 1)
+            watch = SessionWatcher(on_record=ignore_record, say=say)
+            group.start_soon(start.run_scheduler, top, TrustBook(state_root(os.environ)), watch, say, 1)
     assert f"{top} is there again" in said and "failed" not in ended(top)
     assert [row.key for row in rows(top, "watcher")][: len(before)] == before
 

@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -26,6 +27,7 @@ from program import PROGRAM
 REAPER = Path(__file__).with_name("reaper.py")
 SECONDS = 60.0
 """How long a busy machine may take for anything that is waited for."""
+LOOK_SECS = 0.01
 LISTENS = "the daemon listens on "
 T = TypeVar("T")
 Message = dict[str, Any]
@@ -36,7 +38,7 @@ def eventually(look: Callable[[], T], what: str = "") -> T:
     until = time.monotonic() + SECONDS
     while not (found := look()):
         assert time.monotonic() < until, what or "it did not happen"
-        time.sleep(0.01)
+        select.select([], [], [], LOOK_SECS)
     return found
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import anyio
 import anyio.from_thread
-from websockets.sync.client import RpcClientConnection, connect
+from websockets.sync.client import ClientConnection, connect
 
 from donewhen.errors import BadInput
 from donewhen.server.call_errors import CallRefused
@@ -191,7 +191,7 @@ class WebDaemon:
         first, *others = lines
         return "\r\n".join([first, *named, *others, "", ""]).encode("latin-1")
 
-    def websocket(self, token: str = "", path: str = "/rpc", **headers: str) -> RpcClientConnection:
+    def websocket(self, token: str = "", path: str = "/rpc", **headers: str) -> ClientConnection:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         if token:
             given["Authorization"] = f"Bearer {token}"

@@ -102,10 +102,10 @@ class RpcClientConnection:
             return None
         if method == ENTERING:
             surroundings = _surroundings(params)
-            self._caller = replace(self._caller, surroundings=surroundings, hear=self._hear)
+            self._caller = replace(self._caller, surroundings=surroundings, hear=self._hear, told=self._told)
             self._tasks.start_soon(self._write_notes)
-            same_settings = settings_key(surroundings.variables) == settings_key(os.environ)
-            return {"version": __version__, "settings": same_settings}
+            same = settings_key(surroundings.variables) == settings_key(os.environ)
+            return {"version": __version__, "settings": same}
         return await self._service.call(self._caller, method, params)
 
     def _hear(self, line: str) -> None:
