@@ -1,5 +1,6 @@
 """Programs that use the Python interface, in process and through a daemon: the same code, the same results."""
 
+import contextlib
 import json
 import os
 import select
@@ -250,20 +251,43 @@ def test_several_clients_work_side_by_side_in_one_loop_and_in_threads(repo: Path
     assert found == {"a": "verified", "b": "verified"}
 
 
-def test_a_program_that_is_killed_leaves_nothing_that_works(repo: Path) -> None:
+def test_a_program_that_has_forked_leaves_its_block_and_needs_not_wait_for_the_fork(repo: Path) -> None:
     text = (
-        "import anyio, sys, donewhen\n"
+        "import anyio, os, signal, sys, donewhen\n"
+        "async def main():\n"
+        "    async with donewhen.connect(daemon=False) as client:\n"
+        "        session = await client.run('say right', model=sys.argv[1])\n"
+        "        os.fork() or signal.pause()\n"  # it holds a copy of every socket
+        "        print((await session.result()).outcome)\n"
+        "anyio.run(main)\n"
+        "print('left', flush=True)\n"
+    )
+    command = [sys.executable, "-c", text, model(repo, RIGHT)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as program:
+        try:
+            assert program.stdout is not None
+            assert [program.stdout.readline() for _ in range(2)] == ["verified\n", "left\n"]
+            assert program.wait() == 0
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("forks", ["", "os.fork() or signal.pause()"], ids=["alone", "with a fork"])
+def test_a_program_that_is_killed_leaves_nothing_that_works(repo: Path, forks: str) -> None:
+    text = (
+        "import anyio, os, signal, sys, donewhen\n"
         "async def main():\n"
         "    async with donewhen.connect(daemon=False) as client:\n"
         "        session = await client.run('wait', model=sys.argv[1])\n"
-        "        print(session.id, flush=True)\n"
+        f"        {forks}\n"
+        "        print(session.id, os.getpid(), flush=True)\n"
         "        await session.result()\n"
         "anyio.run(main)\n"
     )
     command = [sys.executable, "-c", text, model(repo, ENDLESS)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as program:
         assert program.stdout is not None
-        id = program.stdout.readline().strip()
+        id = program.stdout.readline().split()[0]
         with any_archive() as archive:
             owner = archive.owner(id)
         assert owner is not None
@@ -273,6 +297,8 @@ def test_a_program_that_is_killed_leaves_nothing_that_works(repo: Path) -> None:
         assert select.select([worker], [], [], 60)[0]
     finally:
         os.close(worker)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
 
 
 def test_a_program_without_an_event_loop_waits_for_one_session(repo: Path) -> None:

@@ -12,6 +12,7 @@ import contextlib
 import gc
 import importlib
 import os
+import select
 import signal
 import socket
 import sys
@@ -98,6 +99,8 @@ class PreparedProcess:
 
     def close(self) -> None:
         """End it. The call processes go on."""
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)  # a fork of this program may hold a copy of the socket
         self._control.close()
         with contextlib.suppress(ChildProcessError):
             self._wait()
@@ -120,9 +123,11 @@ def _serve(control: socket.socket) -> None:
             importlib.import_module(name)
         gc.collect()
         gc.freeze()  # keep the memory of what is loaded shared with all call processes
-        while (line := _next_line(control)) is not None:
+        user = os.pidfd_open(os.getppid())
+        while (line := _next_line(control, user)) is not None:
             if os.fork() == 0:
                 control.close()
+                os.close(user)
                 _work(line)
             line.close()
         code = 0
@@ -130,8 +135,14 @@ def _serve(control: socket.socket) -> None:
         os._exit(code)
 
 
-def _next_line(control: socket.socket) -> socket.socket | None:
+def _next_line(control: socket.socket, user: int) -> socket.socket | None:
+    """Return the line of the next call; None if the program that uses this process has ended.
+
+    `user` is its handle (pidfd): a fork of a program may outlive it, with a copy of its socket.
+    """
     while True:
+        if control not in select.select([control, user], [], [])[0]:
+            return None
         data, ancillary, _, _ = control.recvmsg(1, socket.CMSG_SPACE(4))
         if not data:
             return None
