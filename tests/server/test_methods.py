@@ -14,7 +14,7 @@ from donewhen.errors import BadInput, DonewhenError, NeedsPerson
 from donewhen.server.error_kinds import error_data
 from donewhen.server.methods.call_context import CallContext
 from donewhen.server.methods.table import TABLE
-from donewhen.server.parameters import validators
+from donewhen.server.parameters import parameters_of, validators
 from program import PROGRAM
 from repositories import git, write
 from runs.scenes import EXPECTED, RIGHT, call, say, scene, script
@@ -207,11 +207,9 @@ def test_nothing_was_decided_where_nothing_was_ever_asked(repo: Path) -> None:
 def test_an_unknown_or_odd_id_is_refused_with_the_same_words(repo: Path, id: str) -> None:
     started(repo, RIGHT)
     for name, method in TABLE.items():
-        params: dict[str, Any] = {
-            one: "x" for one in ("text",) if name in ("session.answer", "session.report", "contract.revise")
-        }
         if name.startswith("session.") and name not in ("session.start", "session.list"):
-            refused = refusal(name, id=id, **params)
+            needed = [one.name for one in parameters_of(method.function) if one.is_required and one.name != "id"]
+            refused = refusal(name, id=id, **dict.fromkeys(needed, "x"))
             assert str(refused) == f"there is no session {id!r}", method
 
 

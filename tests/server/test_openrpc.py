@@ -1,5 +1,7 @@
 """The OpenRPC document: it is one by the OpenRPC project's own meta schema, and it names all that is promised."""
 
+import json
+import subprocess
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from donewhen.server.methods.subscriptions import SUBSCRIPTIONS
 from donewhen.server.methods.table import TABLE
 from donewhen.server.parameters import parameters_of
 from donewhen.session.settings import schema
+from program import PROGRAM
 from server.openrpc.described import described, faults
 
 PROMISED = {
@@ -112,3 +115,10 @@ def test_what_begins_answers_with_the_id_and_all_errors_have_a_kind() -> None:
     assert {name for name, error in errors.items() if error["code"] == -32000} == {
         error["data"]["kind"] for error in errors.values() if error["code"] == -32000
     }
+
+
+@pytest.mark.promise("serve.schema")
+def test_serve_prints_the_methods_and_starts_nothing() -> None:
+    printed = subprocess.run([PROGRAM, "serve", "--schema"], capture_output=True, text=True, check=True)
+    assert json.loads(printed.stdout) == described()
+    assert printed.stderr == ""

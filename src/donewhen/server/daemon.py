@@ -1,6 +1,6 @@
 """The daemon: one process per user and state directory that lets people and programs start, follow and decide.
 
-    code = serve(ServeOptions(...), say)
+    code = serve(ServeOptions(...), say, show)
 
 It takes over what a crash left, runs the loops of the repositories that a person trusts, and stops when it is asked to:
 it waits a moment for what works, then stops it in a way that the next daemon resumes.
@@ -68,15 +68,15 @@ class ServeOptions:
     drain_secs: float = DRAIN_SECS
 
 
-def serve(options: ServeOptions, say: Say) -> int:
-    """Serve until SIGTERM or SIGINT. Return the exit code."""
+def serve(options: ServeOptions, say: Say, show: Say) -> int:
+    """Serve until SIGTERM or SIGINT. Return the exit code. `show` gets the address, `say` what happens."""
     state = state_root(os.environ)
     with _only_daemon(state):
         remove_stale(socket_path(state))
         prepared = PreparedProcess.fork()
         try:
             listener = listen(options.web)  # after the fork: a process of a session must not keep the port
-            return anyio.run(_serve, options, state, prepared, listener, say)
+            return anyio.run(_serve, options, state, prepared, listener, say, show)
         finally:
             prepared.close()
 
@@ -103,7 +103,9 @@ def _only_daemon(state: Path) -> Generator[None]:
         os.close(lock)
 
 
-async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, listener: WebListener, say: Say) -> int:
+async def _serve(
+    options: ServeOptions, state: Path, prepared: PreparedProcess, listener: WebListener, say: Say, show: Say
+) -> int:
     from donewhen.server.mcp.endpoint import McpEndpoint
     from donewhen.server.methods.table import TABLE
     from donewhen.server.rpc.unix_socket import listening
@@ -122,7 +124,7 @@ async def _serve(options: ServeOptions, state: Path, prepared: PreparedProcess, 
             mounts = [WebMount(path="/mcp", app=endpoint, identify=endpoint.identify)]
             core.calls.mcp_address = f"{listener.address}/mcp"
             numbers = core.service.numbers
-            web = serve_web(core.service, TABLE, access, listener, say, mounts=mounts, numbers=numbers)
+            web = serve_web(core.service, TABLE, access, listener, show, mounts=mounts, numbers=numbers)
             async with listening(path, client, os.geteuid()), web:
                 with _signals() as stop:
                     say(f"the daemon listens on {path}")

@@ -147,7 +147,7 @@ def running(cwd: Path, *options: str) -> Generator[McpDaemon]:
     """Run `donewhen serve` in a directory; with `options`, the program serve_mcp, which has them."""
     command = [sys.executable, str(CHANGED), *options] if options else [str(PROGRAM), "serve", "--port", "0"]
     said = (cwd / "said-by-the-daemon.log").open("w+")
-    with said, subprocess.Popen(command, cwd=cwd, stdin=subprocess.PIPE, stderr=said) as process:
+    with said, subprocess.Popen(command, cwd=cwd, stdin=subprocess.PIPE, stdout=said, stderr=said) as process:
         try:
             yield McpDaemon(process, _port(process, Path(said.name)), state_root(os.environ))
         finally:

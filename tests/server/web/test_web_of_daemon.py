@@ -51,11 +51,11 @@ class Served:
 def served(home: Path, *options: str) -> Generator[Served]:
     with ExitStack() as stack:
         process = stack.enter_context(
-            subprocess.Popen([PROGRAM, "serve", *options], cwd=home, stderr=subprocess.PIPE, text=True)
+            subprocess.Popen([PROGRAM, "serve", *options], cwd=home, stdout=subprocess.PIPE, text=True)
         )
         stack.callback(process.terminate)
-        assert process.stderr is not None
-        said = next(found for line in process.stderr if (found := SAID.search(line)))
+        assert process.stdout is not None
+        said = next(found for line in process.stdout if (found := SAID.search(line)))
         yield Served(process, said[1], said[2], home / ".local" / "state" / "donewhen" / "daemon")
 
 

@@ -35,7 +35,7 @@ def command(
     from donewhen.server.web.options import WebOptions
 
     web = WebOptions(port=port, host=host, tls_certificate=tls_certificate, tls_key=tls_key)
-    return serve(ServeOptions(web=web, board=not no_board, places=places), say)
+    return serve(ServeOptions(web=web, board=not no_board, places=places), say, click.echo)
 
 
 def _print_schema() -> int:
