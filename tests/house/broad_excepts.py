@@ -9,7 +9,7 @@ BROAD_EXCEPTS = {
     ),
     "src/donewhen/loops/run_scheduler.py::_RunningScheduler._round": "it is a failed round, and the other loops go on",
     "src/donewhen/server/calls/call_process.py::run": "the end of a call process: what breaks in a call is its error",
-    "src/donewhen/server/rpc/connection.py::RpcConnection._subscribe": "it is raised again",
+    "src/donewhen/server/rpc/connection.py::RpcClientConnection._subscribe": "it is raised again",
     "src/donewhen/server/rpc/dispatch.py::RpcDispatcher._result_of": (
         "the boundary to a call: whatever breaks in it is an error of this call, and the connection goes on"
     ),
