@@ -24,7 +24,7 @@ SHARES = {
     "tests/loops/forge/": 1,
     "tests/server/acp/test_acp_texts.py": 1,
     **dict.fromkeys(
-        ("tests/workspace/", "tests/union/", "tests/engines/native/", "tests/loops/", "tests/server/acp/"),
+        ("tests/workspace/", "tests/union/", "tests/engines/native/", "tests/loops/", "tests/server/"),
         EVERY_PROCESS,
     ),
 }
