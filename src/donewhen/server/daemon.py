@@ -55,6 +55,8 @@ BEGINNINGS = (
 )
 """Events that a process writes before it does anything. One that dies then has made no progress."""
 DRAIN_SECS = 10.0
+END_SECS = 5.0
+"""How long the processes of loops may take to give up their rounds."""
 ALL_RIGHTS = frozenset(Right)
 Say = Callable[[str], None]
 
@@ -254,6 +256,8 @@ async def _drain(calls: CallProcesses, stop: _StopRequest, secs: float, say: Say
                 await calls.wait_until_idle()
                 tasks.cancel_scope.cancel()
     left = sorted(calls.sessions)
+    with anyio.move_on_after(END_SECS):
+        await calls.end_lasting()
     calls.kill_all()
     going_on = f"; the next daemon goes on with: {', '.join(left)}" if left else ""
     say(f"stopped{going_on}")

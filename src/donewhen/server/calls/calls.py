@@ -77,6 +77,8 @@ class CallProcesses:
         self._changed = anyio.Event()
         self.sessions: dict[str, int] = {}
         """The process ids of the sessions that work here or wait for a place."""
+        self.lasting = set[int]()
+        """The process ids of calls that last as long as the daemon."""
         self.working = set[str]()
         """Those that have a place."""
 
@@ -94,6 +96,14 @@ class CallProcesses:
     def refuse_new(self) -> None:
         """Begin no further call."""
         self._draining = True
+
+    async def end_lasting(self) -> None:
+        """Ask the processes of calls that last to end, and wait for them: they give up what they hold."""
+        for pid in self.lasting:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._processes[pid], signal.SIGTERM)
+        while self.lasting:
+            await self._changed.wait()
 
     def kill_all(self) -> None:
         """Kill every call process. What it started dies with it, and its session can be resumed."""
@@ -157,6 +167,7 @@ class CallProcesses:
 
     def process_ended(self, pid: int, sessions: Iterable[str]) -> None:
         """Forget a call process. Kill it if it is still there: nobody reads its result."""
+        self.lasting.discard(pid)
         handle = self._processes.pop(pid, None)
         if handle is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -254,6 +265,8 @@ class _Running:
                 case {"pid": int(pid)}:
                     self._pid = pid
                     self._calls.process_began(pid)
+                    if self._lasts:
+                        self._calls.lasting.add(pid)
                 case {"say": str(line)}:
                     say(line)
                 case {"began": str(session)}:
