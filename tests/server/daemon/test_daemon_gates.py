@@ -144,6 +144,21 @@ def test_rounds_of_loops_that_are_due_count_as_places(tmp_path: Path) -> None:
             assert reader.follow(other)[1]["outcome"] == "verified"
 
 
+def test_a_round_is_given_up_when_the_daemon_stops_and_counts_as_no_attempt(tmp_path: Path) -> None:
+    there = LoopScene.made(tmp_path, loop("one", schedule="every 1h", action="none"))
+    there.script(maker=({**FIX, "delay": HOURS}, DONE))
+    make_due(there, ("one",))
+    with serving() as daemon:
+        with daemon.client() as client:
+            client.ask("board.subscribe", **{"from": 0})
+            id = str(wait_for_event(client, "iteration_started")["session"])
+        daemon.signal(signal.SIGINT)
+        assert daemon.wait() == 0
+        assert f"stopped; round {id} goes on at the next start" in daemon.log
+        assert "ended without a result" not in daemon.log
+        daemon.nothing_left()
+
+
 def make_due(there: LoopScene, names: tuple[str, ...]) -> None:
     """Let the schedule of loops be a moment in the past, as if the daemon had been away."""
     import datetime
