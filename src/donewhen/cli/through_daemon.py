@@ -5,6 +5,7 @@ Only light modules are loaded here, because the work is done elsewhere.
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ ELSEWHERE = "other_storage"
 CLOSED = "closed"
 """The kind of error when the daemon has closed the connection."""
 
+LONGEST_SETTINGS = 1 << 20
+"""Bytes of a donewhen.toml. No verb reads a longer one."""
 UNREADABLE = ("parse_error", "invalid_params")
 """The kinds of error for parameters that cannot be right. Alone, the verb says which option it is."""
 DECISIONS = ("gate_decided", "question_answered")
@@ -62,8 +65,17 @@ def _may_keep_sessions_elsewhere(directory: Path) -> bool:
     """Return True if the nearest donewhen.toml says something about storage, which the daemon does not follow."""
     for place in (directory, *directory.parents):
         with contextlib.suppress(OSError):
-            return b"storage" in (place / "donewhen.toml").read_bytes()
+            return b"storage" in _content(place / "donewhen.toml")
     return False
+
+
+def _content(file: Path) -> bytes:
+    """Return the content of a file; nothing of one that is no ordinary file or too long to be read by any verb."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as opened:
+        status = os.fstat(descriptor)
+        is_read = stat.S_ISREG(status.st_mode) and status.st_size <= LONGEST_SETTINGS
+        return opened.read() if is_read else b""
 
 
 def call(method: str, alone: Callable[[], Any], **params: Any) -> Any:
