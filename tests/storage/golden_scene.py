@@ -10,7 +10,7 @@ from donewhen.storage.archive import Archive
 from donewhen.storage.record import Record
 
 FINISHED = SessionFinished(outcome="verified", reason="", iterations=1, results=(), summary="ok", tree="1" * 40)
-ADDED = {"refused"}
+ADDED = {"refused", "by"}
 """Fields that events got after the golden databases were made."""
 STEPS: list[tuple[str, Event | None, tuple[str, dict[str, object]] | None]] = [
     ("first", StateChanged(from_="created", to="running"), None),
